@@ -1,0 +1,35 @@
+"""Errors a user can read: one sentence naming the thing and the cause. Anything else that escapes is a fault of ours."""
+
+from __future__ import annotations
+
+
+class SpecularError(Exception):
+    """Base of all errors whose text is meant for the user."""
+
+
+class ModelFileError(SpecularError):
+    """A model cannot be read: missing, cut short, of an unknown kind, or unsafe. Nothing was loaded."""
+
+
+class LoadCancelled(SpecularError):
+    """The user cancelled a load. Nothing was loaded; the model loaded before is untouched."""
+
+
+class PromptTooLong(SpecularError):
+    """The prompt does not fit the context; the text names both numbers. No work was done."""
+
+
+class BadSetting(SpecularError):
+    """A setting has a value outside its range; the text names the setting, the value and the range."""
+
+
+class TemplateError(SpecularError):
+    """A chat template failed, was unsafe or took too long; the text names the cause."""
+
+
+class EngineBusy(SpecularError):
+    """A reply or a load is running and the command needs an idle engine."""
+
+
+class NoModel(SpecularError):
+    """The command needs a loaded model."""

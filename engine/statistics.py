@@ -1,0 +1,77 @@
+"""Counters of a reply, folded from its cycle records. The only place where acceptance and speed are computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from engine.records import CycleRecord, TokenState
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyStatistics:
+    """Sums over the cycles of a reply. accepted <= tested <= drafted; the states sum to the emitted tokens."""
+
+    cycles: int = 0
+    drafting_cycles: int = 0
+    emitted: int = 0
+    drafted: int = 0
+    tested: int = 0
+    accepted: int = 0
+    ignored: int = 0
+    corrections: int = 0
+    bonuses: int = 0
+    plain: int = 0
+    rejected: int = 0
+    seconds: float = 0.0
+    draft_seconds: float = 0.0
+    verify_seconds: float = 0.0
+    wait_seconds: float = 0.0
+    plain_equivalent_seconds: float = 0.0
+    plain_seconds: float | None = None
+
+    def with_cycle(self, record: CycleRecord) -> ReplyStatistics:
+        """These figures plus one more cycle."""
+        plain = record.plain_seconds if record.plain_seconds is not None else self.plain_seconds
+        states = record.emitted_states
+        return replace(
+            self,
+            cycles=self.cycles + 1,
+            drafting_cycles=self.drafting_cycles + bool(record.drafted_ids),
+            emitted=self.emitted + len(record.emitted_ids),
+            drafted=self.drafted + len(record.drafted_ids),
+            tested=self.tested + record.tested,
+            accepted=self.accepted + record.accepted,
+            ignored=self.ignored + record.ignored,
+            corrections=self.corrections + states.count(TokenState.CORRECTION),
+            bonuses=self.bonuses + states.count(TokenState.BONUS),
+            plain=self.plain + states.count(TokenState.PLAIN),
+            rejected=self.rejected + len(record.rejected_ids),
+            seconds=self.seconds + record.seconds,
+            draft_seconds=self.draft_seconds + record.draft_seconds,
+            verify_seconds=self.verify_seconds + record.verify_seconds,
+            wait_seconds=self.wait_seconds + record.wait_seconds,
+            plain_equivalent_seconds=self.plain_equivalent_seconds + len(record.emitted_ids) * (plain or 0.0),
+            plain_seconds=plain,
+        )
+
+    @property
+    def acceptance(self) -> float | None:
+        """Accepted over tested; None before anything was tested."""
+        return self.accepted / self.tested if self.tested else None
+
+    @property
+    def tokens_per_cycle(self) -> float | None:
+        """Emitted tokens per cycle; None before the first."""
+        return self.emitted / self.cycles if self.cycles else None
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Decode speed without the prefill; None before the first cycle."""
+        return self.emitted / self.seconds if self.seconds > 0 else None
+
+    @property
+    def speed_up(self) -> float | None:
+        """S: time the same tokens take as measured plain steps, over the time they took. None until measured."""
+        if self.plain_seconds is None or self.seconds <= 0:
+            return None
+        return self.plain_equivalent_seconds / self.seconds

@@ -1,0 +1,47 @@
+"""Shared set-up of all tests: no display, a data folder of their own, guards, and the starter model."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+USER_DATA_DIR = os.environ.get("SPECULAR_DATA_DIR")
+_session_data = tempfile.TemporaryDirectory(prefix="specular-tests-")
+os.environ["SPECULAR_DATA_DIR"] = _session_data.name  # for what runs outside a test; each test gets one of its own
+
+from guards import (  # noqa: E402, F401 (guards are used by being here)
+    no_leaked_qthreads,
+    no_leaked_qtimers,
+    no_leaked_threads,
+    no_unexpected_log_records,
+    own_data_folder,
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips tests marked `gpu` where torch sees no CUDA device; torch is imported only if there are such tests."""
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if not marked:
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="needs an NVIDIA card"))
+
+
+@contextmanager
+def user_data_folder() -> Iterator[None]:
+    """Inside, `SPECULAR_DATA_DIR` is what it was before the tests: the user's own data folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        if USER_DATA_DIR is None:
+            patch.delenv("SPECULAR_DATA_DIR")
+        else:
+            patch.setenv("SPECULAR_DATA_DIR", USER_DATA_DIR)
+        yield

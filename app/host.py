@@ -1,0 +1,223 @@
+"""The window's side of the engine: commands go in by queued signals, events come out in batches at 30 Hz."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import sys
+import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
+
+from app.states import Answer, Command, HostState, after_answer, next_state
+from app.worker import EngineFactory, EngineWorker, LoadStep, Outcome, ReplyEvent, WorkerMessage
+from engine.records import LoadProgress, ModelInfo
+from engine.settings import GenerateRequest
+
+DRAIN_MS = 33
+BUDGET_SECONDS = 0.008
+BATCH = 16
+CLOSE_WAIT_MS = 5000
+
+
+def abandon_process() -> None:
+    """Last resort when the engine thread does not end: show where every thread stands, then leave at once."""
+    faulthandler.dump_traceback(file=sys.__stderr__ or sys.stderr, all_threads=True)
+    os._exit(1)
+
+
+class EngineHost(QObject):
+    """Owns the engine thread and its state machine (`app.states`). Every method returns at once, save `close`.
+
+    Signals: state_changed(HostState); load_progress(LoadProgress); model_loaded(ModelInfo); model_gone();
+    events_ready(reply_id, list of events), the last of a reply being `Finished`; reply_refused(reply_id, sentence)
+    when a reply failed before its first event; failed(sentence, details) for everything a user must be told.
+    """
+
+    state_changed = Signal(object)
+    load_progress = Signal(object)
+    model_loaded = Signal(object)
+    model_gone = Signal()
+    events_ready = Signal(int, list)
+    reply_refused = Signal(int, str)
+    failed = Signal(str, str)
+
+    _load_asked = Signal(int, str, object)
+    _reply_asked = Signal(int, object)
+    _unload_asked = Signal(int)
+    _close_asked = Signal()
+
+    def __init__(
+        self,
+        factory: EngineFactory,
+        parent: QObject | None = None,
+        *,
+        on_hung: Callable[[], None] = abandon_process,
+        close_wait_ms: int = CLOSE_WAIT_MS,
+    ) -> None:
+        super().__init__(parent)
+        self._state = HostState.NO_MODEL
+        self._info: ModelInfo | None = None
+        self._next_id = 0
+        self._on_hung = on_hung
+        self._close_wait_ms = close_wait_ms
+        self._messages: SimpleQueue[WorkerMessage] = SimpleQueue()
+        self._timer = QTimer(self)
+        self._timer.setInterval(DRAIN_MS)
+        self._timer.timeout.connect(self._drain)
+        self._thread = QThread(self)
+        self._thread.setObjectName("engine")
+        self._worker = EngineWorker(factory, self._messages)
+        self._worker.moveToThread(self._thread)
+        self._load_asked.connect(self._worker.load)
+        self._reply_asked.connect(self._worker.generate)
+        self._unload_asked.connect(self._worker.unload)
+        self._close_asked.connect(self._worker.close)
+        self._thread.start()
+
+    @property
+    def state(self) -> HostState:
+        """What the engine is doing."""
+        return self._state
+
+    @property
+    def info(self) -> ModelInfo | None:
+        """The model that is loaded, if any."""
+        return self._info
+
+    @property
+    def draining(self) -> bool:
+        """Whether the host looks for answers of the engine thread; it does so only while something is under way."""
+        return self._timer.isActive()
+
+    def load(self, model: str, context: int | None = None) -> bool:
+        """Begin to load a model; False where the state forbids it. The earlier model stays until the new one is in."""
+        if not self._begin(Command.LOAD):
+            return False
+        self._load_asked.emit(self._next_id, model, context)
+        return True
+
+    def cancel_load(self) -> bool:
+        """Ask a running load to give up; False when none is running."""
+        if next_state(self._state, Command.CANCEL_LOAD) is None:
+            return False
+        self._worker.halt.set()
+        if (engine := self._worker.engine) is not None:
+            engine.cancel_load()
+        return True
+
+    def send(self, request: GenerateRequest) -> int | None:
+        """Begin a reply; its id, or None where the state forbids it (no model, or a reply is being written)."""
+        if not self._begin(Command.SEND):
+            return None
+        self._reply_asked.emit(self._next_id, request)
+        return self._next_id
+
+    def stop(self) -> bool:
+        """Stop the running reply; False when there is none. What is written stays."""
+        state = next_state(self._state, Command.STOP)
+        if state is None:
+            return False
+        self._halt_reply()
+        self._enter(state)
+        return True
+
+    def unload(self) -> bool:
+        """Give the model back; False where the state forbids it."""
+        if not self._begin(Command.UNLOAD):
+            return False
+        self._unload_asked.emit(self._next_id)
+        return True
+
+    def close(self) -> bool:
+        """Stop whatever runs, close the engine in its thread and wait for the thread. False if already closed."""
+        state = next_state(self._state, Command.CLOSE)
+        if state is None:
+            return False
+        self._timer.stop()
+        if not self.cancel_load():
+            self._halt_reply()
+        self._enter(state)
+        self._close_asked.emit()
+        if not self.wait_for_thread(self._close_wait_ms):
+            self._on_hung()
+        return True
+
+    def wait_for_thread(self, milliseconds: int) -> bool:
+        """Wait for the engine thread to end after `close`; False when it has not ended in time."""
+        return self._thread.wait(milliseconds)
+
+    def _begin(self, command: Command) -> bool:
+        state = next_state(self._state, command)
+        if state is None:
+            return False
+        self._next_id += 1
+        self._worker.halt.clear()
+        self._enter(state)
+        return True
+
+    def _halt_reply(self) -> None:
+        self._worker.halt.set()
+        if self._state in (HostState.GENERATING, HostState.STOPPING) and (engine := self._worker.engine) is not None:
+            engine.stop()
+
+    def _enter(self, state: HostState) -> None:
+        if state is self._state:
+            return
+        self._state = state
+        if state.under_way:
+            self._timer.start()
+        else:
+            self._timer.stop()
+        self.state_changed.emit(state)
+
+    @Slot()
+    def _drain(self) -> None:
+        """Hand over what has arrived, in order, for at most `BUDGET_SECONDS` so that the window stays responsive."""
+        deadline = time.perf_counter() + BUDGET_SECONDS
+        batch: list[ReplyEvent] = []
+        while self._state is not HostState.CLOSED:
+            try:
+                message = self._messages.get_nowait()
+            except Empty:
+                break
+            if isinstance(message, ReplyEvent):
+                batch.append(message)
+                if len(batch) < BATCH:
+                    continue
+            self._hand_over(batch)
+            if isinstance(message, LoadStep):
+                self._show_step(message)
+            elif isinstance(message, Outcome):
+                self._settle(message)
+            if time.perf_counter() > deadline:
+                break
+        self._hand_over(batch)
+
+    def _hand_over(self, batch: list[ReplyEvent]) -> None:
+        if batch:
+            events = [message.event for message in batch]
+            reply_id = batch[0].command_id
+            batch.clear()
+            self.events_ready.emit(reply_id, events)
+
+    def _show_step(self, step: LoadStep) -> None:
+        progress: LoadProgress = step.progress
+        self.load_progress.emit(progress)
+
+    def _settle(self, outcome: Outcome) -> None:
+        if outcome.command_id != self._next_id:
+            return
+        had_model = self._info is not None
+        self._info = outcome.info
+        self._enter(after_answer(self._state, outcome.answer))
+        if outcome.answer is Answer.LOADED and self._info is not None:
+            self.model_loaded.emit(self._info)
+        elif had_model and self._info is None:
+            self.model_gone.emit()
+        if outcome.refused:
+            self.reply_refused.emit(outcome.command_id, outcome.sentence or "")
+        elif outcome.sentence is not None:
+            self.failed.emit(outcome.sentence, outcome.details)

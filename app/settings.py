@@ -1,0 +1,305 @@
+"""Everything a user can set, declared once: name, help, range, default, and what a change costs. No Qt.
+
+Labels and help are written in English here and translated when they are shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from app.declaration import APPEARANCE, HIDDEN, MODEL, PROMPT, QT_TRANSLATE_NOOP, RECIPE, SAMPLING, Declaration, check
+from engine.recipe import Recipe
+from engine.settings import MAX_GAMMA, Sampling, Speculation
+
+
+_T = QT_TRANSLATE_NOOP
+
+
+def _setting(default: Any, declaration: Declaration) -> Any:
+    return field(default=default, metadata={"declaration": declaration})
+
+
+def _hidden() -> Declaration:
+    return Declaration("", "", HIDDEN, "hidden")
+
+
+@dataclass(frozen=True, slots=True)
+class AppSettings:
+    """The settings in force. Change one with `with_value`; read what it means with `declaration`."""
+
+    model: str = _setting(
+        "starter",
+        Declaration(
+            _T("Settings", "Model"),
+            _T("Settings", "A model folder or a GGUF file on this computer."),
+            MODEL,
+            "path",
+            reload=True,
+        ),
+    )
+    context: int = _setting(
+        0,
+        Declaration(
+            _T("Settings", "Context length"),
+            _T("Settings", "The most tokens that a chat can hold."),
+            MODEL,
+            "list",
+            choices=(
+                (0, _T("Settings", "The model's own")),
+                (1024, "1k"),
+                (2048, "2k"),
+                (4096, "4k"),
+                (8192, "8k"),
+                (16384, "16k"),
+                (32768, "32k"),
+            ),
+            reload=True,
+        ),
+    )
+    speculation: bool = _setting(
+        True,
+        Declaration(
+            _T("Settings", "Speculation"),
+            _T("Settings", "Draft several tokens cheaply and check them at once."),
+            RECIPE,
+            "switch",
+        ),
+    )
+    draft_weight_bits: int = _setting(
+        8,
+        Declaration(
+            _T("Settings", "Draft weights"),
+            _T("Settings", "Fewer bits draft faster and miss more often."),
+            RECIPE,
+            "choice",
+            choices=((16, _T("Settings", "Same")), (8, _T("Settings", "8 bit"))),
+        ),
+    )
+    neuron_share: float = _setting(
+        1.0,
+        Declaration(
+            _T("Settings", "MLP neurons kept"),
+            _T("Settings", "A predictor leaves the others out of the draft."),
+            RECIPE,
+            "slider",
+            low=0.1,
+            high=1.0,
+            step=0.05,
+            percent=True,
+        ),
+    )
+    skipped_sublayers: int = _setting(
+        0,
+        Declaration(
+            _T("Settings", "Skipped sub-layers"),
+            _T("Settings", "Attention blocks left out of the draft."),
+            RECIPE,
+            "slider",
+            low=0,
+            high=24,
+        ),
+    )
+    gamma_fixed: bool = _setting(
+        False,
+        Declaration(
+            _T("Settings", "Draft length γ"),
+            _T("Settings", "Automatic follows the measured gain and stops drafting when it loses."),
+            RECIPE,
+            "choice",
+            choices=((False, _T("Settings", "Automatic")), (True, _T("Settings", "Fixed"))),
+        ),
+    )
+    gamma: int = _setting(
+        4,
+        Declaration(
+            _T("Settings", "Fixed γ"),
+            _T("Settings", "Tokens drafted in each cycle when γ is fixed."),
+            RECIPE,
+            "slider",
+            low=1,
+            high=MAX_GAMMA,
+        ),
+    )
+    temperature: float = _setting(
+        0.0,
+        Declaration(
+            _T("Settings", "Temperature"),
+            _T("Settings", "0 always takes the best token (greedy)."),
+            SAMPLING,
+            "slider",
+            low=0.0,
+            high=2.0,
+            step=0.05,
+        ),
+    )
+    top_k: int = _setting(
+        0,
+        Declaration(
+            _T("Settings", "Top-k"),
+            _T("Settings", "Only the k best tokens stay; 0 keeps all."),
+            SAMPLING,
+            "number",
+            low=0,
+            high=1_000_000,
+        ),
+    )
+    top_p: float = _setting(
+        1.0,
+        Declaration(
+            _T("Settings", "Top-p"),
+            _T("Settings", "Only the best tokens that hold this share of the probability stay."),
+            SAMPLING,
+            "slider",
+            low=0.0,
+            high=1.0,
+            step=0.01,
+        ),
+    )
+    min_p: float = _setting(
+        0.0,
+        Declaration(
+            _T("Settings", "Min-p"),
+            _T("Settings", "Tokens below this share of the best one are dropped."),
+            SAMPLING,
+            "slider",
+            low=0.0,
+            high=1.0,
+            step=0.01,
+        ),
+    )
+    repetition_penalty: float = _setting(
+        1.0,
+        Declaration(
+            _T("Settings", "Repetition penalty"),
+            _T("Settings", "Above 1, tokens already in the text become less likely."),
+            SAMPLING,
+            "slider",
+            low=0.5,
+            high=2.0,
+            step=0.05,
+        ),
+    )
+    seed: int | None = _setting(
+        None,
+        Declaration(
+            _T("Settings", "Seed"),
+            _T("Settings", "The same seed gives the same reply; empty draws a new one."),
+            SAMPLING,
+            "seed",
+            low=0,
+            high=2**31 - 1,
+        ),
+    )
+    max_new_tokens: int = _setting(
+        1024,
+        Declaration(
+            _T("Settings", "Longest reply"),
+            _T("Settings", "Tokens after which a reply is cut."),
+            SAMPLING,
+            "number",
+            low=1,
+            high=131072,
+        ),
+    )
+    system_prompt: str = _setting(
+        "",
+        Declaration(
+            _T("Settings", "System prompt"),
+            _T("Settings", "Put before every chat. Empty leaves it to the model's template."),
+            PROMPT,
+            "text",
+        ),
+    )
+    theme: str = _setting(
+        "system",
+        Declaration(
+            _T("Settings", "Theme"),
+            _T("Settings", "Colours of the window."),
+            APPEARANCE,
+            "choice",
+            choices=(
+                ("system", _T("Settings", "System")),
+                ("light", _T("Settings", "Light")),
+                ("dark", _T("Settings", "Dark")),
+            ),
+        ),
+    )
+    keep_ghosts: bool = _setting(
+        False,
+        Declaration(
+            _T("Settings", "Keep ghosts"),
+            _T("Settings", "Rejected guesses stay in the text, struck through, instead of fading."),
+            APPEARANCE,
+            "switch",
+        ),
+    )
+    send_key: str = _setting(
+        "enter",
+        Declaration(
+            _T("Settings", "Send with"),
+            _T("Settings", "The other key begins a new line."),
+            APPEARANCE,
+            "choice",
+            choices=(("enter", "Enter"), ("ctrl+enter", "Ctrl+Enter")),
+        ),
+    )
+    recent_models: tuple[str, ...] = _setting((), _hidden())
+    sidebar_visible: bool = _setting(True, _hidden())
+    window_geometry: str = _setting("", _hidden())
+
+    def with_value(self, name: str, value: Any) -> AppSettings:
+        """A copy with one setting changed. Raises ValueError when the value is of a wrong type or out of range."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        values[name] = checked(name, value)
+        return AppSettings(**values)
+
+    def sampling(self) -> Sampling:
+        """The sampling fields as the engine wants them."""
+        return Sampling(self.temperature, self.top_k, self.top_p, self.min_p, self.repetition_penalty, self.seed)
+
+    def recipe(self, layers: int) -> Recipe | None:
+        """The draft recipe for a model of `layers` layers; None, the model's own default, where nothing was changed."""
+        if all(getattr(self, name) == default_of(name) for name in _RECIPE_FIELDS):
+            return None
+        return Recipe(
+            weight_bits=self.draft_weight_bits,
+            neuron_share=self.neuron_share,
+            skipped_attention=spread_over(self.skipped_sublayers, layers),
+        )
+
+    def speculating(self, layers: int) -> Speculation:
+        """The speculation fields as the engine wants them, for a model of `layers` layers."""
+        return Speculation(self.speculation, self.gamma if self.gamma_fixed else None, self.recipe(layers))
+
+
+_RECIPE_FIELDS = ("draft_weight_bits", "neuron_share", "skipped_sublayers")
+_FIELDS = {f.name: f for f in fields(AppSettings)}
+
+
+def names() -> tuple[str, ...]:
+    """All settings in the order of their declaration."""
+    return tuple(_FIELDS)
+
+
+def declaration(name: str) -> Declaration:
+    """What the page shows for the setting `name`."""
+    found: Declaration = _FIELDS[name].metadata["declaration"]
+    return found
+
+
+def default_of(name: str) -> Any:
+    """The value of `name` on a new installation."""
+    return _FIELDS[name].default
+
+
+def spread_over(count: int, layers: int) -> tuple[int, ...]:
+    """`count` layers spread evenly over a model, leaving its first and last two alone: they matter most."""
+    inner = range(2, layers - 2)
+    count = min(count, len(inner))
+    return tuple(inner[(2 * i + 1) * len(inner) // (2 * count)] for i in range(count))
+
+
+def checked(name: str, value: Any) -> Any:
+    """`value` in the type of the setting `name`. Raises ValueError with a sentence where it cannot be."""
+    return check(name, declaration(name), default_of(name), value)

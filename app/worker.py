@@ -1,0 +1,194 @@
+"""The object that lives in the engine thread: the only caller of the engine, and the messages it sends back."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Protocol
+
+from PySide6.QtCore import QObject, QThread, Slot
+
+from app.states import Answer
+from engine.errors import LoadCancelled, SpecularError
+from engine.records import Event, Finished, LoadProgress, ModelInfo, StopReason
+from engine.settings import GenerateRequest, Message
+
+
+class EngineLike(Protocol):
+    """What the window needs of an engine; `engine.engine.Engine` and the tests' fake both fit."""
+
+    @property
+    def info(self) -> ModelInfo | None: ...
+
+    def load(
+        self, model: str, *, context: int | None = None, progress: Callable[[LoadProgress], None] = ...
+    ) -> ModelInfo: ...
+
+    def cancel_load(self) -> None: ...
+
+    def generate(self, request: GenerateRequest) -> Iterator[Event]: ...
+
+    def stop(self) -> None: ...
+
+    def count_tokens(self, messages: tuple[Message, ...]) -> int: ...
+
+    def unload(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+EngineFactory = Callable[[], EngineLike]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadStep:
+    """A load has come this far."""
+
+    command_id: int
+    progress: LoadProgress
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyEvent:
+    """One event of the reply that command `command_id` asked for."""
+
+    command_id: int
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A command is over. `sentence` and `details` are set where it failed; `info` is the model now loaded."""
+
+    command_id: int
+    answer: Answer
+    info: ModelInfo | None
+    sentence: str | None = None
+    details: str = ""
+    refused: bool = False
+
+
+WorkerMessage = LoadStep | ReplyEvent | Outcome
+
+FAULT_SENTENCE = "Unexpected fault in the engine: {cause}."
+STARTING = "Starting the engine"
+
+
+def fault_sentence(error: BaseException) -> str:
+    """One line for the user about an exception that nobody foresaw."""
+    lines = str(error).strip().splitlines()
+    cause = lines[0] if lines else type(error).__name__
+    return FAULT_SENTENCE.format(cause=cause[:200].rstrip(" ."))
+
+
+class EngineWorker(QObject):
+    """Runs commands one after another in the engine thread and reports through `messages`.
+
+    `halt` is set from the window's thread to stop a reply or cancel a load. It is asked for again at every event, so
+    that a stop given before the engine has begun is never lost.
+    """
+
+    def __init__(self, factory: EngineFactory, messages: SimpleQueue[WorkerMessage]) -> None:
+        super().__init__()
+        self.halt = threading.Event()
+        self._factory = factory
+        self._messages = messages
+        self._engine: EngineLike | None = None
+
+    @property
+    def engine(self) -> EngineLike | None:
+        """The engine once it exists. Only its stop() and cancel_load() may be called from another thread."""
+        return self._engine
+
+    @Slot(int, str, object)
+    def load(self, command_id: int, model: str, context: int | None) -> None:
+        """Load a model; making the engine (and importing its libraries) is the first part of the first load."""
+
+        def report(progress: LoadProgress) -> None:
+            if self.halt.is_set():
+                engine.cancel_load()
+            self._messages.put(LoadStep(command_id, progress))
+
+        try:
+            if self._engine is None:
+                self._messages.put(LoadStep(command_id, LoadProgress(STARTING, 0, 0, 0, 0)))
+                self._engine = self._factory()
+            engine = self._engine
+            if self.halt.is_set():
+                raise LoadCancelled("The load was cancelled.")
+            engine.load(model, context=context, progress=report)
+        except LoadCancelled:
+            self._end(command_id, self._kept(Answer.LOAD_CANCELLED, Answer.LOAD_CANCELLED_KEEPING))
+        except SpecularError as error:
+            self._end(command_id, self._kept(Answer.LOAD_FAILED, Answer.LOAD_FAILED_KEEPING), error)
+        except Exception as error:  # any fault of ours must end in a sentence, never in a dead thread
+            self._fault(command_id, error)
+        else:
+            self._end(command_id, Answer.LOADED)
+
+    @Slot(int, object)
+    def generate(self, command_id: int, request: GenerateRequest) -> None:
+        """Make one reply and report its events; `Finished` is always the last, also when the reply breaks off."""
+        begun = False
+        try:
+            if self._engine is None:
+                raise SpecularError("No model is loaded.")
+            for event in self._engine.generate(request):
+                begun = True
+                self._messages.put(ReplyEvent(command_id, event))
+                if self.halt.is_set():
+                    self._engine.stop()
+        except SpecularError as error:
+            if begun:
+                self._messages.put(ReplyEvent(command_id, _broken_off(str(error))))
+            self._end(command_id, Answer.REPLY_ENDED, error, refused=not begun)
+        except Exception as error:  # as above
+            self._messages.put(ReplyEvent(command_id, _broken_off(fault_sentence(error))))
+            self._fault(command_id, error)
+        else:
+            self._end(command_id, Answer.REPLY_ENDED)
+
+    @Slot(int)
+    def unload(self, command_id: int) -> None:
+        """Give the model's memory back."""
+        try:
+            if self._engine is not None:
+                self._engine.unload()
+        except Exception as error:  # as above
+            self._fault(command_id, error)
+        else:
+            self._end(command_id, Answer.UNLOADED)
+
+    @Slot()
+    def close(self) -> None:
+        """Close the engine in its own thread and end the thread's event loop, whatever the engine does."""
+        try:
+            if self._engine is not None:
+                self._engine.close()
+        except Exception:  # the program is ending: nothing to show it in, but the log should have it
+            traceback.print_exc()
+        finally:
+            self._engine = None
+            QThread.currentThread().quit()
+
+    def _kept(self, without: Answer, keeping: Answer) -> Answer:
+        return keeping if self._engine is not None and self._engine.info is not None else without
+
+    def _end(
+        self, command_id: int, answer: Answer, error: SpecularError | None = None, *, refused: bool = False
+    ) -> None:
+        info = self._engine.info if self._engine is not None else None
+        details = "".join(traceback.format_exception(error)) if error else ""
+        sentence = str(error) if error else None
+        self._messages.put(Outcome(command_id, answer, info, sentence, details, refused))
+
+    def _fault(self, command_id: int, error: Exception) -> None:
+        details = "".join(traceback.format_exception(error))
+        self._messages.put(Outcome(command_id, Answer.FAULT, None, fault_sentence(error), details))
+
+
+def _broken_off(sentence: str) -> Finished:
+    return Finished(StopReason.FAILED, "", 0, 0, 0, 0.0, 0.0, 0, sentence)

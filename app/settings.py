@@ -12,7 +12,6 @@ from app.declaration import APPEARANCE, HIDDEN, MODEL, PROMPT, QT_TRANSLATE_NOOP
 from engine.recipe import Recipe
 from engine.settings import MAX_GAMMA, Sampling, Speculation
 
-
 _T = QT_TRANSLATE_NOOP
 
 

@@ -35,10 +35,10 @@ QToolButton:checked { background: $raised; color: $text; }
 QPushButton[kind="ghost"] { padding: 5px 8px; }
 QPushButton[kind="ghost"]:focus { border: 2px solid $accent; padding: 4px 7px; }
 QToolButton::menu-indicator, QPushButton::menu-indicator { image: none; width: 0; }
-QLineEdit, QSpinBox, QDoubleSpinBox { background: $input; border: 1px solid $line2; border-radius: 6px;
+QLineEdit { background: $input; border: 1px solid $line2; border-radius: 6px;
   padding: 5px 8px; selection-background-color: $accent_bg; selection-color: $on_accent; }
 QPlainTextEdit[kind="field"] { background: $input; border: 1px solid $line2; border-radius: 6px; padding: 4px; }
-QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus { border: 2px solid $accent; padding: 4px 7px; }
+QLineEdit:focus { border: 2px solid $accent; padding: 4px 7px; }
 QPlainTextEdit[kind="field"]:focus { border: 2px solid $accent; padding: 3px; }
 QSlider:horizontal { min-height: 20px; }
 QSlider::groove:horizontal { height: 4px; border-radius: 2px; background: $line2; }
@@ -66,25 +66,43 @@ QProgressBar::chunk { background: $accent_bg; border-radius: 2px; }
 QSplitter::handle { background: $line; }
 """)
 
-_COMBO = Template("""
-QComboBox { background: $input; border: 1px solid $line2; border-radius: 6px; padding: 5px 8px; }
+_WITH_IMAGES = Template("""
+QComboBox, QAbstractSpinBox { background: $input; border: 1px solid $line2; border-radius: 6px; padding: 5px 8px; }
 QComboBox:hover { background: $hover; }
-QComboBox:focus { border: 2px solid $accent; padding: 4px 7px; }
-QComboBox:disabled { color: $text3; border-color: $line; }
+QComboBox:focus, QAbstractSpinBox:focus { border: 2px solid $accent; padding: 4px 7px; }
+QComboBox:disabled, QAbstractSpinBox:disabled { color: $text3; border-color: $line; }
 QComboBox::drop-down { border: none; width: 24px; }
-QComboBox::down-arrow { image: url("$arrow"); width: 16px; height: 16px; }
+QComboBox::down-arrow { image: url("$down"); width: 16px; height: 16px; }
 QComboBox QAbstractItemView { background: $input; border: 1px solid $line2; border-radius: 6px; padding: 4px;
   outline: 0; selection-background-color: $hover; selection-color: $text; }
+QAbstractSpinBox QLineEdit, QComboBox QLineEdit { border: none; padding: 0; background: transparent; }
+QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { border: none; width: 20px; background: transparent; }
+QAbstractSpinBox::up-button:hover, QAbstractSpinBox::down-button:hover { background: $hover; }
+QAbstractSpinBox::up-arrow { image: url("$up"); width: 12px; height: 12px; }
+QAbstractSpinBox::down-arrow { image: url("$down"); width: 12px; height: 12px; }
+QCheckBox { spacing: 8px; }
+QCheckBox::indicator { width: 14px; height: 14px; border: 1px solid $text3; border-radius: 4px; background: $input; }
+QCheckBox::indicator:checked { background: $accent_bg; border-color: $accent_bg; image: url("$check"); }
+QCheckBox::indicator:focus { border: 2px solid $accent; width: 12px; height: 12px; }
+QCheckBox::indicator:checked:focus { border: 2px solid $text; }
+QCheckBox::indicator:disabled { border-color: $line2; background: $surface; }
 """)
 
 
 def stylesheet(theme: Theme, images: Path | None) -> str:
-    """The stylesheet of a theme. images: a folder for the arrow of combo boxes; None leaves combos to Fusion."""
+    """The stylesheet of a theme. images: a folder for arrows and ticks; None leaves combos and the like to Fusion."""
     colors = {name: value for name in theme.__slots__ if isinstance(value := getattr(theme, name), str)}
     colors["primary_hover"] = theme.color("accent_bg").lighter(112).name()
     text = _CONTROLS.substitute(colors)
     if images is not None:
-        arrow = images / f"chevron-{theme.name}.svg"
-        arrow.write_bytes(svg_source("chevron-down", theme.text2))
-        text += _COMBO.substitute(colors, arrow=arrow.as_posix())
+        drawings = {"down": ("chevron-down", theme.text2), "up": ("chevron-up", theme.text2),
+                    "check": ("check", theme.on_accent)}
+        paths = {key: _write(images, theme, name, color) for key, (name, color) in drawings.items()}
+        text += _WITH_IMAGES.substitute(colors, **paths)
     return text
+
+
+def _write(folder: Path, theme: Theme, name: str, color: str) -> str:
+    path = folder / f"{name}-{theme.name}.svg"
+    path.write_bytes(svg_source(name, color))
+    return path.as_posix()

@@ -33,3 +33,7 @@ class EngineBusy(SpecularError):
 
 class NoModel(SpecularError):
     """The command needs a loaded model."""
+
+
+class NumericFault(SpecularError):
+    """The model computed something no token can be chosen from: NaN, infinity, or no possible token at all."""

@@ -1,0 +1,128 @@
+"""Matrix times rows: the bulk of a pass. Weights are read once, widened in registers, in a fixed K order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from engine.kernels.compiled import table as t
+from engine.kernels.compiled.vector import dot_gathered, dot_tile, load_f32, store_f32
+from engine.kernels.compiled.vector_ir import ITEM_SIZE, KIND_BF16, KIND_F16, KIND_F32, KIND_I8
+
+BLOCK = 24  # rows of the matrix a thread takes at once: a multiple of every tile height below
+
+
+def _rows_kernel(kind: int) -> Any:
+    """A kernel for one storage kind: rows [n0, n1) of the matrix times `rows` rows of x.
+
+    Tile shapes only change speed: each (row, column) is the same chain of operations in every one of them.
+    """
+    size = ITEM_SIZE[kind]
+
+    @njit(nogil=True)
+    def kernel(w, x, x_stride, y, y_stride, scale, k, n0, n1, rows):
+        stride = k * size
+        n = n0
+        while n < n1:
+            end = min(n + BLOCK, n1)
+            whole = end - n == BLOCK
+            done = 0
+            while done < rows:
+                left = rows - done
+                xm, ym = x + done * x_stride, y + done * y_stride
+                if not whole:
+                    for r in range(n, end):
+                        dot_tile(kind, 1, 1, w + r * stride, stride, xm, x_stride, k, ym + r * 4, y_stride, scale + r * 4)
+                    done += 1
+                elif left == 1:
+                    for r in range(n, end, 8):
+                        dot_tile(kind, 8, 1, w + r * stride, stride, xm, x_stride, k, ym + r * 4, y_stride, scale + r * 4)
+                    done += 1
+                elif left == 2:
+                    for r in range(n, end, 4):
+                        dot_tile(kind, 4, 2, w + r * stride, stride, xm, x_stride, k, ym + r * 4, y_stride, scale + r * 4)
+                    done += 2
+                elif left == 3:
+                    for r in range(n, end, 3):
+                        dot_tile(kind, 3, 3, w + r * stride, stride, xm, x_stride, k, ym + r * 4, y_stride, scale + r * 4)
+                    done += 3
+                elif left == 5:
+                    for r in range(n, end, 2):
+                        dot_tile(kind, 2, 5, w + r * stride, stride, xm, x_stride, k, ym + r * 4, y_stride, scale + r * 4)
+                    done += 5
+                else:
+                    for r in range(n, end, 3):
+                        dot_tile(kind, 3, 4, w + r * stride, stride, xm, x_stride, k, ym + r * 4, y_stride, scale + r * 4)
+                    done += 4
+            n = end
+
+    return kernel
+
+
+def _gathered_kernel(kind: int) -> Any:
+    """As above for chosen rows: y[i] = w[index[i]] . x, i in [n0, n1), both multiples of eight."""
+    size = ITEM_SIZE[kind]
+
+    @njit(nogil=True)
+    def kernel(w, x, x_stride, y, y_stride, scale, k, index, n0, n1, rows):
+        for row in range(rows):
+            xm, ym = x + row * x_stride, y + row * y_stride
+            for n in range(n0, n1, 8):
+                dot_gathered(kind, 8, 1, w, k * size, xm, x_stride, k, ym + n * 4, y_stride, scale, index + n * 4)
+
+    return kernel
+
+
+rows_f32, rows_f16, rows_bf16, rows_i8 = (_rows_kernel(k) for k in (KIND_F32, KIND_F16, KIND_BF16, KIND_I8))
+gathered_f32, gathered_f16, gathered_bf16, gathered_i8 = (
+    _gathered_kernel(k) for k in (KIND_F32, KIND_F16, KIND_BF16, KIND_I8)
+)
+
+
+@njit(nogil=True)
+def share_of(count, block, thread, threads):
+    """This thread's contiguous share [first, last) of `count` items, in whole blocks; order never matters."""
+    blocks = (count + block - 1) // block
+    first = min(count, blocks * thread // threads * block)
+    last = min(count, blocks * (thread + 1) // threads * block)
+    return first, last
+
+
+@njit(nogil=True)
+def linear(step, first_row, rows, thread, threads):
+    """target[row] = weight [N, K] times source[row], plus bias where given."""
+    n0, n1 = share_of(step[t.N], BLOCK, thread, threads)
+    x = step[t.SOURCE] + first_row * step[t.SOURCE_STRIDE]
+    y = step[t.TARGET] + first_row * step[t.TARGET_STRIDE]
+    w, xs, ys, scale, k = step[t.WEIGHT], step[t.SOURCE_STRIDE], step[t.TARGET_STRIDE], step[t.SCALE], step[t.K]
+    count = rows - first_row
+    if step[t.KIND] == KIND_F16:
+        rows_f16(w, x, xs, y, ys, scale, k, n0, n1, count)
+    elif step[t.KIND] == KIND_I8:
+        rows_i8(w, x, xs, y, ys, scale, k, n0, n1, count)
+    elif step[t.KIND] == KIND_BF16:
+        rows_bf16(w, x, xs, y, ys, scale, k, n0, n1, count)
+    else:
+        rows_f32(w, x, xs, y, ys, scale, k, n0, n1, count)
+    if step[t.BIAS] != 0:
+        for row in range(count):
+            for n in range(n0, n1):
+                at = y + row * ys + n * 4
+                store_f32(at, load_f32(at) + load_f32(step[t.BIAS] + n * 4))
+
+
+@njit(nogil=True)
+def gathered_linear(step, rows, thread, threads):
+    """target[row, i] = weight[index[i]] . source[row] for the N chosen rows. EXTRA_A: the int32 index."""
+    n0, n1 = share_of(step[t.N], 8, thread, threads)
+    x, y, w, scale, k = step[t.SOURCE], step[t.TARGET], step[t.WEIGHT], step[t.SCALE], step[t.K]
+    xs, ys, index = step[t.SOURCE_STRIDE], step[t.TARGET_STRIDE], step[t.EXTRA_A]
+    if step[t.KIND] == KIND_F16:
+        gathered_f16(w, x, xs, y, ys, scale, k, index, n0, n1, rows)
+    elif step[t.KIND] == KIND_I8:
+        gathered_i8(w, x, xs, y, ys, scale, k, index, n0, n1, rows)
+    elif step[t.KIND] == KIND_BF16:
+        gathered_bf16(w, x, xs, y, ys, scale, k, index, n0, n1, rows)
+    else:
+        gathered_f32(w, x, xs, y, ys, scale, k, index, n0, n1, rows)

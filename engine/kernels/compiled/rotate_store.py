@@ -1,0 +1,44 @@
+"""Rotary position embedding of queries and keys, and the write of keys and values into the KV cache."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from engine.kernels.compiled import table as t
+from engine.kernels.compiled.vector import convert, load_f32, rotate
+from engine.kernels.compiled.vector_ir import KIND_F16, KIND_F32
+
+
+@njit(nogil=True)
+def rotate_store(step, position, rows, thread, threads):
+    """Rotate the query heads in place, scaled for attention; rotate keys into the cache; copy values into it.
+
+    SOURCE rows hold [query heads, key heads, value heads] of K float32 each. WEIGHT: the KV cache of this layer,
+    [positions, 2, kv heads, K] of KIND; EXTRA_A, EXTRA_B: cosine and sine tables [positions, K/2];
+    EXTRA_C: query heads, EXTRA_D: kv heads; EXTRA_E: address of the float32 attention scale.
+    """
+    dim, heads, kv_heads = step[t.K], step[t.EXTRA_C], step[t.EXTRA_D]
+    half, one = dim // 2, np.float32(1.0)
+    scale = load_f32(step[t.EXTRA_E])
+    size = 2 if step[t.KIND] == KIND_F16 else 4
+    per_row = heads + 2 * kv_heads
+    for item in range(thread, rows * per_row, threads):
+        row, head = item // per_row, item % per_row
+        at = step[t.SOURCE] + row * step[t.SOURCE_STRIDE] + head * dim * 4
+        cosine = step[t.EXTRA_A] + (position + row) * half * 4
+        sine = step[t.EXTRA_B] + (position + row) * half * 4
+        if head < heads:
+            rotate(KIND_F32, at, cosine, sine, half, scale, at)
+            continue
+        slot = (position + row) * 2 * kv_heads + (head - heads)  # keys first, then values: [2, kv heads]
+        target = step[t.WEIGHT] + slot * dim * size
+        if head < heads + kv_heads:
+            if size == 2:
+                rotate(KIND_F16, at, cosine, sine, half, one, target)
+            else:
+                rotate(KIND_F32, at, cosine, sine, half, one, target)
+        elif size == 2:
+            convert(KIND_F32, KIND_F16, at, target, dim)
+        else:
+            convert(KIND_F32, KIND_F32, at, target, dim)

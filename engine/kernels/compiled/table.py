@@ -1,0 +1,21 @@
+"""The compiled form of a programme: a table of int64, one row an instruction, addresses and sizes bound.
+
+Kept apart from `interpreter` so that building a table does not import the compiler.
+"""
+
+from __future__ import annotations
+
+# Columns of an instruction.
+OPERATION, SYNC, ON_TAIL = 0, 1, 2  # SYNC: all threads meet afterwards; ON_TAIL: only the last `tail` rows of the pass
+SOURCE, SOURCE_STRIDE, TARGET, TARGET_STRIDE = 3, 4, 5, 6  # float32 buffers: addresses and bytes from row to row
+WEIGHT, SCALE, BIAS, KIND = 7, 8, 9, 10
+N, K = 11, 12
+EXTRA_A, EXTRA_B, EXTRA_C, EXTRA_D, EXTRA_E = 13, 14, 15, 16, 17
+COLUMNS = 18
+
+# Operations.
+EMBED, ADD_NORM, LINEAR, ROTATE_STORE, ATTEND, GATED_SILU, GATHERED_LINEAR, GATHERED_DOWN = range(8)
+
+# Entries of the control array that one pass is started with.
+ROWS, POSITION, TAIL, TOKENS, BARRIER = range(5)
+CONTROL = 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from engine.errors import ModelFileError
 from engine.files.json_file import read_json
@@ -14,8 +14,6 @@ FAMILIES = {"LlamaForCausalLM": "llama", "MistralForCausalLM": "llama"}
 ACTIVATIONS = ("silu", "relu", "gelu", "gelu_pytorch_tanh")
 ROPE_KINDS = {"linear": ("factor",), "llama3": ("factor", "low_freq_factor", "high_freq_factor")}
 DTYPES = ("float32", "float16", "bfloat16")
-
-T = TypeVar("T", int, float, bool, str)
 
 
 @dataclass(frozen=True, slots=True)

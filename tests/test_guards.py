@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-INNER_TESTS = '''
+INNER_TESTS = """
 import logging, os, threading
 from PySide6.QtCore import QObject, QThread, QTimer
 from PySide6.QtWidgets import QWidget
@@ -73,7 +73,7 @@ def test_debug_level_expects_no_warning(caplog):
 def test_data_folder(own_data_folder):
     assert os.environ["SPECULAR_DATA_DIR"] == str(own_data_folder)
     assert not os.listdir(own_data_folder)
-'''
+"""
 
 LEAVING = {
     "test_thread_left": "here: thread",

@@ -1,0 +1,86 @@
+"""The command line of `specular-cli`: its options, and the request they amount to."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from engine.settings import GenerateRequest, Message, Sampling, Speculation
+
+BAD_INPUT = 2
+
+DESCRIPTION = "Answers with a language model that drafts with a cheap variant of itself; the text is the model's own."
+
+
+class OneSentenceParser(argparse.ArgumentParser):
+    """An argument parser whose errors are one sentence on stderr."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"{self.prog}: {message} (see {self.prog} --help)", file=sys.stderr)
+        sys.exit(BAD_INPUT)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Parsed options; exits with status 2 and one sentence for what cannot be understood."""
+    parser = OneSentenceParser(prog="specular-cli", description=DESCRIPTION)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="generate | chat")
+
+    generate = commands.add_parser("generate", help="answer one prompt and exit")
+    generate.add_argument("--prompt", required=True, metavar="TEXT", help="what the user says")
+    generate.add_argument("--raw", action="store_true", help="continue the prompt as it is, without a chat template")
+    generate.add_argument("--json", action="store_true", help="print one JSON object: text, ids, cycles and figures")
+    chat = commands.add_parser("chat", help="hold a conversation in the terminal")
+    for command in (generate, chat):
+        add_shared_options(command)
+    return parser.parse_args(arguments)
+
+
+def add_shared_options(parser: argparse.ArgumentParser) -> None:
+    """Options of both commands: the model, sampling, speculation, and the terminal."""
+    model = parser.add_argument_group("model")
+    model.add_argument("--model", default="starter", help="a folder, a .gguf file, or starter (the default)")
+    model.add_argument("--context", type=int, metavar="N", help="tokens the conversation may hold")
+    model.add_argument("--device", choices=("cpu", "cuda"), help="where to compute; chosen by itself when left out")
+    reply = parser.add_argument_group("reply")
+    reply.add_argument("--system", metavar="TEXT", help="instructions that stand before the conversation")
+    reply.add_argument("--max-new-tokens", type=int, metavar="N", help="longest reply in tokens")
+    reply.add_argument("--stop", action="append", default=[], metavar="TEXT", help="ends the reply; may be repeated")
+    reply.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0 takes the best token (default)")
+    reply.add_argument("--top-k", type=int, default=0, metavar="N", help="sample from the N best tokens; 0 for all")
+    reply.add_argument("--top-p", type=float, default=1.0, metavar="P", help="sample from the best tokens of mass P")
+    reply.add_argument("--min-p", type=float, default=0.0, metavar="P", help="drop tokens below P times the best")
+    reply.add_argument("--repetition-penalty", type=float, default=1.0, metavar="R", help="above 1 repeats less")
+    reply.add_argument("--seed", type=int, metavar="S", help="same seed, same reply; drawn when left out")
+    speed = parser.add_argument_group("speculation (changes the speed, never the text)")
+    speed.add_argument("--plain", action="store_true", help="no drafting: one full pass a token")
+    speed.add_argument("--gamma", type=int, metavar="G", help="tokens drafted a cycle; follows the gain when left out")
+    parser.add_argument("--no-color", action="store_true", help="no colours (also: NO_COLOR in the environment)")
+
+
+def request_for(options: argparse.Namespace, messages: tuple[Message, ...] = ()) -> GenerateRequest:
+    """The reply asked for: to `messages`, or to the prompt of `generate`. Raises BadSetting naming a wrong value."""
+    raw = bool(getattr(options, "raw", False))
+    if not messages and not raw:
+        messages = (*system_message(options), Message("user", options.prompt))
+    return GenerateRequest(
+        messages=() if raw else messages,
+        prompt=options.prompt if raw else None,
+        sampling=Sampling(
+            temperature=options.temperature,
+            top_k=options.top_k,
+            top_p=options.top_p,
+            min_p=options.min_p,
+            repetition_penalty=options.repetition_penalty,
+            seed=options.seed,
+        ),
+        speculation=Speculation(enabled=not options.plain, gamma=options.gamma),
+        max_new_tokens=options.max_new_tokens,
+        stop_strings=tuple(options.stop),
+    )
+
+
+def system_message(options: argparse.Namespace) -> tuple[Message, ...]:
+    """The system prompt as messages: one, or none when it is left out or empty."""
+    return (Message("system", options.system),) if options.system else ()

@@ -1,0 +1,75 @@
+"""`specular-cli`: answers in the terminal, with the same engine as the window."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from engine.cli.arguments import BAD_INPUT, parse, request_for
+from engine.cli.chat import chat
+from engine.cli.printer import ReplyPrinter
+from engine.cli.report import as_json, summary_line
+from engine.cli.session import EngineLike, StatusLine, load, real_engine, reply_to
+from engine.cli.terminal import colour_wanted
+from engine.errors import LoadCancelled, SpecularError
+from engine.records import StopReason
+
+INTERRUPTED = 130  # what shells report for a command ended by Ctrl+C
+
+
+def generate(engine: EngineLike, options: argparse.Namespace) -> int:
+    """Answer the prompt of the options; returns the exit status. Raises SpecularError for what cannot be done."""
+    request = request_for(options)
+    info, load_seconds = load(engine, options)
+    for note in info.notes:
+        print(note, file=sys.stderr)
+    printer = ReplyPrinter(sys.stdout, colour_wanted(sys.stdout, options.no_color))
+    try:
+        reply = reply_to(engine, request, (lambda event: None) if options.json else printer.show)
+    finally:
+        printer.end()
+    if options.json:
+        readable = (sys.stdout.encoding or "").lower().startswith("utf")
+        print(json.dumps(as_json(reply, info, load_seconds), ensure_ascii=not readable))
+    else:
+        print(summary_line(reply, sampled=not request.sampling.greedy), file=sys.stderr)
+    if reply.interrupted:
+        return INTERRUPTED
+    if reply.finished and reply.finished.reason is StopReason.FAILED:
+        print(reply.finished.message or "The reply failed.", file=sys.stderr)
+        return 1
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None, make_engine: Callable[[], EngineLike] = real_engine) -> int:
+    """Run `specular-cli` with `arguments` (those of the process when None); returns the exit status.
+
+    0: answered. 1: the reply failed. 2: bad input, one sentence on stderr. 130: ended by Ctrl+C.
+    """
+    options = parse(arguments)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # a narrow terminal encoding must not end a reply
+    try:
+        StatusLine().show("Starting the engine")
+        engine = make_engine()
+        try:
+            return generate(engine, options) if options.command == "generate" else chat(engine, options)
+        finally:
+            engine.close()
+    except (LoadCancelled, KeyboardInterrupt):
+        print("Stopped.", file=sys.stderr)
+        return INTERRUPTED
+    except SpecularError as error:
+        print(f"specular-cli: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except BrokenPipeError:
+        # The reader of a pipe has gone; give the interpreter's last flush somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

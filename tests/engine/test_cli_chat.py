@@ -12,18 +12,18 @@ import pytest
 from engine.cli.main import main
 from engine.errors import PromptTooLong
 from engine.settings import Message
-from fake_engine import FakeEngine
+from scripted_engine import ScriptedEngine
 
 TEXT = "The capital is Paris."
 
 
-def chat(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, *lines: str, options: tuple[str, ...] = ()) -> int:
+def chat(engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch, *lines: str, options: tuple[str, ...] = ()) -> int:
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
     return main(["chat", *options], make_engine=lambda: engine)
 
 
 def test_turns_are_kept(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    engine = FakeEngine()
+    engine = ScriptedEngine()
     assert chat(engine, monkeypatch, "Where?", "", "And now?") == 0
     first, second = engine.requests
     assert first.messages == (Message("user", "Where?"),)
@@ -36,7 +36,7 @@ def test_turns_are_kept(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def test_new_forgets_and_system_stays(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    engine = FakeEngine()
+    engine = ScriptedEngine()
     chat(
         engine, monkeypatch, "One", "/system Be brief.", "/new", "Two", "/system", "Three", options=("--system", "Old")
     )
@@ -49,7 +49,7 @@ def test_new_forgets_and_system_stays(monkeypatch: pytest.MonkeyPatch, capsys: p
 def test_quit_leaves_and_unknown_commands_explain(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    engine = FakeEngine()
+    engine = ScriptedEngine()
     assert chat(engine, monkeypatch, "/dance", "/quit", "Never asked") == 0
     assert engine.requests == []
     assert capsys.readouterr().err.count("/system TEXT") == 2
@@ -58,7 +58,7 @@ def test_quit_leaves_and_unknown_commands_explain(
 def test_a_refused_turn_is_said_and_not_kept(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    engine = FakeEngine()
+    engine = ScriptedEngine()
     engine.refusal = PromptTooLong("The prompt has 300 tokens, but the context holds 256.")
     assert chat(engine, monkeypatch, "Long") == 0
     assert "300 tokens" in capsys.readouterr().err
@@ -67,7 +67,7 @@ def test_a_refused_turn_is_said_and_not_kept(
 def test_ctrl_c_stops_a_reply_and_keeps_the_half(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    engine = FakeEngine()
+    engine = ScriptedEngine()
     interrupts = iter([True])
     engine.before_cycle = lambda index: os.kill(os.getpid(), signal.SIGINT) if next(interrupts, False) else None
     assert chat(engine, monkeypatch, "Where?", "Go on") == 0
@@ -86,7 +86,7 @@ def interrupted_input(answers: Iterator[str | None]) -> object:
 
 
 def test_ctrl_c_at_the_prompt_twice_leaves(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    engine = FakeEngine()
+    engine = ScriptedEngine()
     monkeypatch.setattr("builtins.input", interrupted_input(iter([None, "Where?", None, None, "Never asked"])))
     assert main(["chat"], make_engine=lambda: engine) == 0
     assert [request.messages[-1].content for request in engine.requests] == ["Where?"]
@@ -96,7 +96,7 @@ def test_ctrl_c_at_the_prompt_twice_leaves(monkeypatch: pytest.MonkeyPatch, caps
 def test_bad_numbers_are_refused_before_the_model_is_loaded(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    engine = FakeEngine()
+    engine = ScriptedEngine()
     assert chat(engine, monkeypatch, options=("--top-p", "7")) == 2
     assert engine.loads == []
     assert "top_p is 7" in capsys.readouterr().err

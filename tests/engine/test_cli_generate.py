@@ -14,17 +14,17 @@ import pytest
 from engine.cli.main import main
 from engine.errors import PromptTooLong
 from engine.settings import Message
-from fake_engine import INFO, PARIS, PLAIN, FakeEngine
+from scripted_engine import INFO, PARIS, PLAIN, ScriptedEngine
 
 TEXT = "The capital is Paris."
 
 
-def generate(engine: FakeEngine, *options: str) -> int:
+def generate(engine: ScriptedEngine, *options: str) -> int:
     return main(["generate", "--prompt", "Where?", *options], make_engine=lambda: engine)
 
 
 def test_text_goes_to_stdout_and_figures_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    engine = FakeEngine()
+    engine = ScriptedEngine()
     assert generate(engine) == 0
     output = capsys.readouterr()
     assert output.out == TEXT + "\n"
@@ -33,7 +33,7 @@ def test_text_goes_to_stdout_and_figures_to_stderr(capsys: pytest.CaptureFixture
 
 
 def test_defaults_ask_for_the_starter_model_greedily(capsys: pytest.CaptureFixture[str]) -> None:
-    engine = FakeEngine()
+    engine = ScriptedEngine()
     generate(engine)
     assert engine.loads == [("starter", None, None)]
     (request,) = engine.requests
@@ -44,7 +44,7 @@ def test_defaults_ask_for_the_starter_model_greedily(capsys: pytest.CaptureFixtu
 
 
 def test_every_option_reaches_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
-    engine = FakeEngine()
+    engine = ScriptedEngine()
     words = (
         "--model m --context 128 --device cpu --system Short. --max-new-tokens 7 --stop END --stop . --temperature 0.5"
         " --top-k 9 --top-p 0.8 --min-p 0.1 --repetition-penalty 1.2 --seed 3 --plain --gamma 4"
@@ -62,14 +62,14 @@ def test_every_option_reaches_the_engine(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_raw_prompt_skips_the_template(capsys: pytest.CaptureFixture[str]) -> None:
-    engine = FakeEngine()
+    engine = ScriptedEngine()
     generate(engine, "--raw")
     (request,) = engine.requests
     assert (request.prompt, request.messages) == ("Where?", ())
 
 
 def test_json_holds_text_ids_cycles_and_figures(capsys: pytest.CaptureFixture[str]) -> None:
-    engine = FakeEngine(tail=" Yes.")
+    engine = ScriptedEngine(tail=" Yes.")
     assert generate(engine, "--json") == 0
     output = capsys.readouterr()
     made = json.loads(output.out)
@@ -86,14 +86,14 @@ def test_json_holds_text_ids_cycles_and_figures(capsys: pytest.CaptureFixture[st
 
 
 def test_plain_reply_has_no_acceptance(capsys: pytest.CaptureFixture[str]) -> None:
-    generate(FakeEngine(PLAIN))
+    generate(ScriptedEngine(PLAIN))
     assert capsys.readouterr().err == "10.0 tok/s · plain decoding\n"
-    generate(FakeEngine(PLAIN), "--json")
+    generate(ScriptedEngine(PLAIN), "--json")
     assert json.loads(capsys.readouterr().out)["acceptance"] is None
 
 
 def test_empty_reply_is_still_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    assert generate(FakeEngine(()), "--max-new-tokens", "0") == 0
+    assert generate(ScriptedEngine(()), "--max-new-tokens", "0") == 0
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err == "no tokens\n"
@@ -116,7 +116,7 @@ def test_bad_input_is_one_sentence_and_status_2(
     options: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
-        status = generate(FakeEngine(), *options)
+        status = generate(ScriptedEngine(), *options)
     except SystemExit as leaving:
         status = leaving.code
     output = capsys.readouterr()
@@ -128,7 +128,7 @@ def test_bad_input_is_one_sentence_and_status_2(
 
 
 def test_a_refused_request_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    engine = FakeEngine()
+    engine = ScriptedEngine()
     engine.refusal = PromptTooLong("The prompt has 300 tokens, but the context holds 256.")
     assert generate(engine) == 2
     assert capsys.readouterr().err == "specular-cli: The prompt has 300 tokens, but the context holds 256.\n"
@@ -136,7 +136,7 @@ def test_a_refused_request_is_one_sentence(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_failed_reply_keeps_its_text_and_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
-    engine = FakeEngine()
+    engine = ScriptedEngine()
     engine.failure = "There is not enough memory for the next token."
     assert generate(engine) == 1
     output = capsys.readouterr()
@@ -145,7 +145,7 @@ def test_a_failed_reply_keeps_its_text_and_exits_1(capsys: pytest.CaptureFixture
 
 
 def test_ctrl_c_stops_the_reply_and_keeps_its_text(capsys: pytest.CaptureFixture[str]) -> None:
-    engine = FakeEngine()
+    engine = ScriptedEngine()
     engine.before_cycle = lambda index: os.kill(os.getpid(), signal.SIGINT) if index == 0 else None
     assert generate(engine) == 130
     output = capsys.readouterr()
@@ -154,7 +154,7 @@ def test_ctrl_c_stops_the_reply_and_keeps_its_text(capsys: pytest.CaptureFixture
 
 
 def test_a_second_ctrl_c_ends_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    engine = FakeEngine()
+    engine = ScriptedEngine()
 
     def twice(index: int) -> None:
         os.kill(os.getpid(), signal.SIGINT)

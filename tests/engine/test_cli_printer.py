@@ -11,7 +11,7 @@ import pytest
 from engine.cli.printer import ReplyPrinter
 from engine.cli.terminal import STYLES, cell_width, clipped, colour_wanted, visible
 from engine.records import CycleEvent, Finished, StopReason, TokenState
-from fake_engine import PARIS, PLAIN, cycle
+from scripted_engine import PARIS, PLAIN, cycle
 
 
 class Terminal(io.StringIO):

@@ -60,7 +60,7 @@ PARIS = (
 PLAIN = (cycle(0, ("Hi",), (), TokenState.PLAIN), cycle(1, ("!",), (), TokenState.PLAIN))
 
 
-class FakeEngine:
+class ScriptedEngine:
     """Replays `cycles` for every request; `stop` is honoured between cycles, as the real engine does."""
 
     def __init__(self, cycles: tuple[CycleEvent, ...] = PARIS, tail: str = "") -> None:

@@ -20,7 +20,7 @@ import os
 import shutil
 import subprocess
 import sys
-import time
+from collections import deque
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -30,6 +30,7 @@ LOG = VENV / "specular-setup.log"
 WINDOWS = sys.platform == "win32"
 PYTHON = VENV / ("Scripts/python.exe" if WINDOWS else "bin/python")
 CUDA_BUILDS = "https://download.pytorch.org/whl/cu128"  # the registry's build for Windows has no CUDA
+APT = "sudo apt-get install -y"
 TORCH = "torch>=2.8,<2.14"
 
 # What Qt's offscreen, X11 and Wayland plugins load, and the Debian package of each.
@@ -39,7 +40,6 @@ QT_LIBRARIES = {
     "libX11-xcb.so.1": "libx11-xcb1",
     "libdbus-1.so.3": "libdbus-1-3",
     "libfontconfig.so.1": "libfontconfig1",
-    "libfreetype.so.6": "libfreetype6",
     "libgthread-2.0.so.0": "libglib2.0-0",
     "libwayland-client.so.0": "libwayland-client0",
     "libwayland-cursor.so.0": "libwayland-cursor0",
@@ -51,7 +51,6 @@ QT_LIBRARIES = {
     "libxcb-randr.so.0": "libxcb-randr0",
     "libxcb-render-util.so.0": "libxcb-render-util0",
     "libxcb-shape.so.0": "libxcb-shape0",
-    "libxcb-shm.so.0": "libxcb-shm0",
     "libxcb-sync.so.1": "libxcb-sync1",
     "libxcb-util.so.1": "libxcb-util1",
     "libxcb-xfixes.so.0": "libxcb-xfixes0",
@@ -89,9 +88,9 @@ def note(state: dict[str, object], **done: object) -> None:
     os.replace(fresh, STATE)
 
 
-def run_step(command: list[str | Path], failure: str) -> list[str]:
-    """Run a step with its output in the log and its latest line on the terminal; return the output's lines."""
-    lines: list[str] = []
+def run_step(command: list[str | Path], failure: str) -> str:
+    """Run a step with its output in the log and its latest line on the terminal; return its last line."""
+    lines = deque([""], maxlen=15)
     live = sys.stdout.isatty()
     environment = os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     with LOG.open("a", encoding="utf-8") as log, subprocess.Popen(
@@ -110,9 +109,9 @@ def run_step(command: list[str | Path], failure: str) -> list[str]:
     if live:
         print("\r\x1b[2K", end="", flush=True)
     if process.returncode:
-        tail = "\n".join(f"    {line}" for line in lines[-15:])
+        tail = "\n".join(f"    {line}" for line in lines)
         raise SetUpFailed(f"{failure} The last lines of {LOG}:\n{tail}")
-    return lines
+    return lines[-1]
 
 
 def make_environment() -> None:
@@ -125,7 +124,7 @@ def make_environment() -> None:
     if importlib.util.find_spec("ensurepip") is None:
         package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
         if not install_system_packages([package]):
-            raise SetUpFailed(f"Python's venv module is not complete here; run: {apt_line([package])}")
+            raise SetUpFailed(f"Python's venv module is not complete here; run: {APT} {package}")
     say("Making the Python environment in .venv …")
     made = subprocess.run([sys.executable, "-m", "venv", VENV], capture_output=True, text=True)
     if made.returncode:
@@ -179,8 +178,8 @@ def set_up(test: bool = False) -> None:
     starter = state.get("starter")
     if not (isinstance(starter, str) and Path(starter).exists()):
         say("Fetching the starter model (93 MB, once) …")
-        lines = run_step([PYTHON, "-m", "engine.files.starter"], "The starter model could not be fetched.")
-        note(state, starter=lines[-1] if lines else "")
+        starter = run_step([PYTHON, "-m", "engine.files.starter"], "The starter model could not be fetched.")
+        note(state, starter=starter)
     if state.get("kernels") != kernels_key():
         say("Compiling the CPU kernels …")
         run_step([PYTHON, "-m", "engine.kernels.warm_up"], "The CPU kernels could not be compiled.")
@@ -200,11 +199,6 @@ def debian_like() -> bool:
     return any(word in name for name in names for word in ("debian", "ubuntu")) and bool(shutil.which("apt-get"))
 
 
-def apt_line(packages: list[str]) -> str:
-    """The one line a person can run."""
-    return "sudo apt-get install -y " + " ".join(packages)
-
-
 def install_system_packages(packages: list[str]) -> bool:
     """Install Debian packages where this process may; False where it may not or it failed."""
     if WINDOWS or not debian_like() or os.geteuid() != 0:
@@ -214,7 +208,7 @@ def install_system_packages(packages: list[str]) -> bool:
     for command in (["update"], ["install", "-y", "--no-install-recommends", *packages]):
         done = subprocess.run(["apt-get", "-q", *command], env=environment, capture_output=True, text=True)
     if done.returncode:
-        say(f"apt-get failed: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
+        say("apt-get failed: " + (done.stderr or done.stdout).strip().rpartition("\n")[2])
     return done.returncode == 0
 
 
@@ -236,7 +230,7 @@ def provide_qt_libraries() -> bool:
     if not missing or (install_system_packages(packages) and not missing_qt_libraries()):
         return True
     if debian_like():
-        say(f"The window needs system libraries that are not installed; run: {apt_line(packages)}")
+        say(f"The window needs system libraries that are not installed; run: {APT} {' '.join(packages)}")
     else:
         say(f"The window needs system libraries that are not installed: {', '.join(missing)}")
     return False
@@ -275,10 +269,9 @@ def test(arguments: list[str]) -> int:
     """Style check and test suite; the exit status is 0 only when both pass."""
     set_up(test=True)
     style = subprocess.run([PYTHON, "-m", "ruff", "check", "."], cwd=ROOT).returncode
-    began = time.monotonic()
     tests = subprocess.run([PYTHON, "-m", "pytest", *arguments], cwd=ROOT).returncode
-    words = f"style {'clean' if style == 0 else 'not clean'}, tests {'passed' if tests == 0 else 'failed'}"
-    say(f"Specular: {words} in {time.monotonic() - began:.0f} s.")
+    if style:
+        say("The style check failed; its findings stand above the tests.")
     return tests or style
 
 

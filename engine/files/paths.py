@@ -7,6 +7,7 @@ is called where something is about to be written, so that a home that cannot be 
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import platformdirs
@@ -30,6 +31,17 @@ def data_dir() -> Path:
 def cache_dir() -> Path:
     """The folder of what can be made again: converted models, tuning results."""
     return _override("cache") or platformdirs.user_cache_path(APP_NAME, appauthor=False)
+
+
+def kernel_cache_dir() -> Path:
+    """The folder of compiled kernels. They belong to the machine, not to the data, so the override does not move it.
+
+    Falls back to the temporary folder where the user's cache cannot be written: compiled again, never refused.
+    """
+    try:
+        return ensure_folder(platformdirs.user_cache_path(APP_NAME, appauthor=False) / "kernels")
+    except SpecularError:
+        return Path(tempfile.gettempdir()) / f"{APP_NAME}-kernels"
 
 
 def config_dir() -> Path:

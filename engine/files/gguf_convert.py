@@ -1,0 +1,147 @@
+"""Converting a GGUF file, once, into a model folder in the cache: safetensors, config, tokenizer and template.
+
+Tensors are dequantised one after another straight into the file, so that the memory needed is one piece of a matrix.
+The folder appears under its name only when it is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from engine.errors import LoadCancelled, SpecularError
+from engine.files.config import ModelConfig, parse_config
+from engine.files.disguise import unreadable
+from engine.files.folder import ORIGIN
+from engine.files.gguf_config import gguf_config, gguf_generation
+from engine.files.gguf_reader import GgufFile, read_gguf
+from engine.files.gguf_tensors import PlannedTensor, converted_pieces, plan_tensors, safetensors_header
+from engine.files.paths import cache_dir, ensure_folder
+from engine.files.shards import SINGLE
+from engine.records import LoadProgress
+
+FORMAT = 1  # raise it when the converted folders change, so that older ones are made anew
+HASHED_START = 2**20
+ABANDONED_SECONDS = 3600.0
+
+Progress = Callable[[LoadProgress], None]
+Cancelled = Callable[[], bool]
+
+
+def converted_path(source: Path) -> Path:
+    """The folder that `source` is, or would be, converted into; another one when the file changes.
+
+    Raises ModelFileError when the file cannot be read.
+    """
+    try:
+        stat = source.stat()
+        with source.open("rb") as file:
+            start = file.read(HASHED_START)
+    except OSError as error:
+        raise unreadable(source, error) from error
+    key = hashlib.sha256(f"{FORMAT} {stat.st_size} {stat.st_mtime_ns} ".encode() + start).hexdigest()[:16]
+    return cache_dir() / "models" / f"{source.stem}-{key}"
+
+
+def convert(source: Path, progress: Progress, cancelled: Cancelled) -> Path:
+    """The model folder of a GGUF file, converted now unless it was before.
+
+    Raises LoadCancelled when `cancelled()` is true at a tensor (nothing is left behind), ModelFileError for a file
+    that cannot be converted, SpecularError when the cache cannot be written or the disk is full.
+    """
+    target = converted_path(source)
+    if target.is_dir():
+        return target
+    file = read_gguf(source)
+    config_json, generation_json = gguf_config(file), gguf_generation(file)
+    config = parse_config(config_json, generation_json)
+    plan = plan_tensors(file, config)
+    models = ensure_folder(target.parent)
+    _remove_abandoned(models)
+    _check_space(models, sum(tensor.nbytes for tensor in plan))
+    try:
+        part = Path(tempfile.mkdtemp(prefix=".part-", dir=models))
+    except OSError as error:
+        raise SpecularError(f"The folder {models} cannot be written: {error.strerror or error}.") from error
+    try:
+        notes = _write_tokenizer(file, part)
+        _write_json(part / "config.json", config_json)
+        _write_json(part / "generation_config.json", generation_json)
+        _write_tensors(file, config, plan, part / SINGLE, progress, cancelled)
+        _write_json(part / ORIGIN, {"source": str(source), "notes": list(notes)})
+        _publish(part, target)
+    except OSError as error:
+        raise SpecularError(f"{source.name} cannot be converted in {models}: {error.strerror or error}.") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return target
+
+
+def _write_tensors(
+    file: GgufFile,
+    config: ModelConfig,
+    plan: list[PlannedTensor],
+    path: Path,
+    progress: Progress,
+    cancelled: Cancelled,
+) -> None:
+    total, done = sum(tensor.nbytes for tensor in plan), 0
+    with path.open("wb") as output:
+        output.write(safetensors_header(plan))
+        for index, tensor in enumerate(plan):
+            if cancelled():
+                raise LoadCancelled(f"Converting {file.path.name} was cancelled.")
+            progress(LoadProgress("Converting tensors", index, len(plan), done, total))
+            for piece in converted_pieces(file.path, tensor, config):
+                output.write(piece.data)
+            done += tensor.nbytes
+        progress(LoadProgress("Converting tensors", len(plan), len(plan), done, total))
+        _to_disk(output)
+
+
+def _write_tokenizer(file: GgufFile, folder: Path) -> tuple[str, ...]:
+    from engine.files.gguf_tokenizer import write_tokenizer
+
+    return write_tokenizer(file, folder)
+
+
+def _write_json(path: Path, value: dict[str, Any]) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=2), encoding="utf-8")
+
+
+def _to_disk(output: BinaryIO) -> None:
+    """Make sure that the bytes are on the disk before the folder gets its name."""
+    output.flush()
+    os.fsync(output.fileno())
+
+
+def _publish(part: Path, target: Path) -> None:
+    try:
+        part.rename(target)
+    except OSError:
+        if not target.is_dir():  # else another process was faster, and its folder is as good
+            raise
+
+
+def _check_space(folder: Path, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise SpecularError(
+            f"Converting needs {needed / 1e9:.1f} GB in {folder}, but only {free / 1e9:.1f} GB are free there."
+        )
+
+
+def _remove_abandoned(models: Path) -> None:
+    """Delete what conversions left behind whose process was killed."""
+    for part in models.glob(".part-*"):
+        weights = part / SINGLE
+        changed = (weights if weights.exists() else part).stat().st_mtime
+        if time.time() - changed > ABANDONED_SECONDS:
+            shutil.rmtree(part, ignore_errors=True)

@@ -101,10 +101,10 @@ def run_step(command: list[str | Path], failure: str) -> str:
         for line in process.stdout:
             log.write(line)
             lines.append(line.rstrip())
-            shown = f"  {line.strip()}"[: shutil.get_terminal_size().columns - 1]
+            shown = f"  {line.strip()}"[: shutil.get_terminal_size().columns - 1 if live else 100]
             if live:
                 print(f"\r\x1b[2K{shown}", end="", flush=True)
-            elif line.lstrip().startswith(("Downloading", "Installing")):
+            elif line.lstrip().startswith(("Downloading", "Installing collected")):
                 say(shown)
     if live:
         print("\r\x1b[2K", end="", flush=True)

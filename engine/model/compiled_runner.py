@@ -1,0 +1,169 @@
+"""A model on the CPU: compiled kernels, weights mapped from the file, drafts from int8 copies of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import psutil
+
+from engine.errors import BadSetting
+from engine.files.folder import ModelFolder
+from engine.kernels.compiled import table as t
+from engine.kernels.compiled.binding import Memory, Weights, bind
+from engine.kernels.compiled.interpreter import run
+from engine.kernels.compiled.team import Team
+from engine.model import draft_copy, programme
+from engine.model.matrix import Matrix
+from engine.model.neurons import NeuronChoice
+from engine.model.rope import rope_tables
+from engine.model.runner import MAX_DECODE_ROWS
+from engine.model.weights import HostWeights, as_float32
+from engine.recipe import Recipe
+from engine.records import LoadProgress
+
+CHUNK = 64  # prompt tokens a pass: enough to amortise reading the weights, short enough to stop within a second
+DRAFT_BITS = (16, 8)
+
+
+class CompiledRunner:
+    """Implements engine.model.runner.Runner. Not thread-safe: one thread owns it."""
+
+    kernels = "compiled CPU kernels"
+
+    def __init__(
+        self,
+        folder: ModelFolder,
+        capacity: int,
+        recipe: Recipe,
+        progress: Callable[[LoadProgress], None],
+        cancelled: Callable[[], bool],
+    ) -> None:
+        self.config, self.capacity, self.chunk = folder.config, capacity, CHUNK
+        self._weights = HostWeights(folder, progress, cancelled)
+        self._team = Team(psutil.cpu_count(logical=False) or 1)
+        try:
+            self._memory = self._allocate()
+            self._control = np.zeros(t.CONTROL, np.int64)
+            self._meeting = np.zeros(1, np.int64)
+            self._control[t.BARRIER] = self._meeting.ctypes.data
+            self._copies: dict[str, Matrix] = {}
+            self._neuron_major: dict[str, Matrix] = {}
+            full = programme.build(self.config, self._weights.names)
+            own = self._weights.matrix
+            weights = Weights(own, own, self._weights.vector, neuron_major=own, chosen=())
+            self._full = bind(full, self.config, self._memory, weights)
+            self.use_recipe(recipe, progress, cancelled)
+        except BaseException:
+            self._team.close()
+            raise
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe in force."""
+        return self._recipe
+
+    @property
+    def draft_bytes(self) -> int:
+        """Memory of the draft's own copies."""
+        return draft_copy.size_of(self._copies) + draft_copy.size_of(self._neuron_major)
+
+    def full(self, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
+        """See Runner.full."""
+        return self._pass(self._full, tokens, position, wanted)
+
+    def draft(self, token: int, position: int) -> np.ndarray:
+        """See Runner.draft."""
+        return self._pass(self._draft, (token,), position, 1)
+
+    def refresh_neurons(self) -> None:
+        """See Runner.refresh_neurons."""
+        self._choice.refresh(self._memory.statistics)
+
+    def use_recipe(
+        self,
+        recipe: Recipe,
+        progress: Callable[[LoadProgress], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """See Runner.use_recipe. Copies already made are kept, so that turning a dial back costs nothing."""
+        check_recipe(recipe)
+        steps = programme.build(self.config, self._weights.names, recipe)
+        if recipe.weight_bits == 8:
+            missing = tuple(name for name in programme.matrices(steps) if name not in self._copies)
+            self._copies |= draft_copy.quantised_all(self._weights.matrix, missing, self._team, progress, cancelled)
+        kept = programme.kept_neurons(self.config, recipe)
+        reach = self._reach() if kept < self.config.intermediate_size else np.ones((self.config.layers, 1), np.float32)
+        choice = NeuronChoice(self.config.layers, self.config.intermediate_size, kept, reach)
+        choice.refresh(self._memory.statistics)
+        matrix = self._draft_matrix if recipe.weight_bits == 8 else self._weights.matrix
+        own, vector = self._weights.matrix, self._weights.vector
+        weights = Weights(own, matrix, vector, self._neuron_rows(recipe), choice.chosen)
+        self._draft = bind(steps, self.config, self._memory, weights)
+        self._choice, self._recipe = choice, recipe
+
+    def close(self) -> None:
+        """See Runner.close."""
+        self._team.close()
+
+    def _pass(self, table: np.ndarray, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
+        ids = np.asarray(tokens, np.int64)
+        control = self._control
+        control[t.ROWS], control[t.POSITION], control[t.TAIL] = len(ids), position, wanted
+        self._meeting[0] = 0
+        size = self._team.size
+        self._team.run(lambda member: run(table, control, ids, member, size))
+        first = len(ids) - wanted
+        return self._memory.buffers[programme.Buffer.LOGITS][first : len(ids)]
+
+    def _allocate(self) -> Memory:
+        config = self.config
+        stored = self._weights.matrix(programme.EMBEDDING).kind
+        cache_type = np.float32 if stored == 0 else np.float16
+        cosine, sine = rope_tables(config, self.capacity)
+        shape = (self.capacity, 2, config.kv_heads, config.head_dim)
+        return Memory(
+            buffers={buffer: np.zeros((CHUNK, width), np.float32) for buffer, width in programme.widths(config).items()},
+            cache=tuple(np.zeros(shape, cache_type) for _ in range(config.layers)),
+            cosine=cosine,
+            sine=sine,
+            scores=np.zeros((self._team.size, self.capacity + 8), np.float32),
+            scalars=np.array([config.rms_norm_eps, config.head_dim**-0.5], np.float32),
+            statistics=np.zeros((config.layers, config.intermediate_size), np.float32),
+        )
+
+    def _draft_matrix(self, name: str) -> Matrix:
+        return self._copies.get(name) or self._weights.matrix(name)
+
+    def _neuron_rows(self, recipe: Recipe) -> Callable[[str], Matrix]:
+        def neuron_major(name: str) -> Matrix:
+            key = f"{name} {recipe.weight_bits}"
+            if key not in self._neuron_major:
+                turned = draft_copy.transposed(self._weights.matrix(name))
+                eight = recipe.weight_bits == 8
+                self._neuron_major[key] = draft_copy.quantised(turned, self._team) if eight else turned
+            return self._neuron_major[key]
+
+        return neuron_major
+
+    def _reach(self) -> np.ndarray:
+        """Norm of each neuron's down-projection column, float32 [layers, neurons]."""
+        names = [f"model.layers.{layer}.mlp.down_proj.weight" for layer in range(self.config.layers)]
+        kinds = {0: "F32", 1: "F16", 2: "BF16"}
+        downs = [self._weights.matrix(name) for name in names]
+        return np.stack([np.linalg.norm(as_float32(down.owner[0], kinds[down.kind]), axis=0) for down in downs])
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Raise BadSetting for an ingredient that the CPU draft cannot run."""
+    if recipe.weight_bits not in DRAFT_BITS:
+        raise BadSetting(f"The draft on this computer's CPU can have 16 or 8 bit weights, not {recipe.weight_bits}.")
+    if recipe.input_sparsity > 0 or recipe.head_share < 1 or recipe.reduced_vocabulary or recipe.kv_window:
+        raise BadSetting("The draft on this computer's CPU can skip sub-layers and MLP neurons, and nothing else yet.")
+
+
+def supported(folder: ModelFolder) -> bool:
+    """True where the sizes suit eight-lane kernels: every real model does, some tiny test models do not."""
+    config = folder.config
+    sizes = (config.hidden_size, config.intermediate_size, config.head_dim // 2)
+    return all(size % 8 == 0 for size in sizes) and MAX_DECODE_ROWS <= CHUNK

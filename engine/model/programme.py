@@ -1,0 +1,187 @@
+"""The forward pass as data: a list of instructions, built once from the model's shape and a recipe.
+
+Plain decoding, verification and prefill run the *same* programme; a draft runs a shorter or cheaper one. Executors
+(`engine/kernels/compiled` on the CPU, `engine/kernels/reference` in torch) know operations, not models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from engine.errors import ModelFileError
+from engine.files.config import ModelConfig
+from engine.recipe import Recipe
+
+
+class Buffer(Enum):
+    """The float32 activations of a pass, one row a token. Widths are in `widths`."""
+
+    STREAM = "stream"  # the residual stream
+    NORMED = "normed"
+    QKV = "qkv"  # query heads, key heads, value heads
+    ATTENDED = "attended"
+    DELTA = "delta"  # what a block adds to the stream
+    GATE_UP = "gate_up"  # gates, then ups
+    ACTIVATED = "activated"
+    LOGITS = "logits"
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """STREAM = rows of the embedding matrix."""
+
+    weight: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddNorm:
+    """STREAM += DELTA (if `adds`); NORMED = RMS norm of STREAM. on_tail: only the rows whose logits are wanted."""
+
+    weight: str
+    adds: bool
+    on_tail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """target[:, column:] = source times weight transposed, plus bias.
+
+    neurons_of: the layer whose chosen neurons stand for all rows of the weight (target is then dense over them).
+    meets: whether the next instruction needs this result.
+    """
+
+    weight: str
+    source: Buffer
+    target: Buffer
+    column: int = 0
+    bias: str | None = None
+    neurons_of: int | None = None
+    on_tail: bool = False
+    meets: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NeuronDown:
+    """DELTA = ACTIVATED (over the chosen neurons of `layer`) times the matching columns of weight."""
+
+    weight: str
+    layer: int
+
+
+@dataclass(frozen=True, slots=True)
+class RotateStore:
+    """Rotate queries and keys of QKV; write keys and values of the pass's rows into the layer's KV cache."""
+
+    layer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attend:
+    """ATTENDED = causal attention of the rows over the layer's KV cache."""
+
+    layer: int
+
+
+@dataclass(frozen=True, slots=True)
+class GatedSilu:
+    """ACTIVATED = SiLU(gates) * ups over `count` neurons of `layer`; observes: feed the neuron statistic."""
+
+    layer: int
+    count: int
+    observes: bool
+
+
+Instruction = Embed | AddNorm | Linear | NeuronDown | RotateStore | Attend | GatedSilu
+Programme = tuple[Instruction, ...]
+
+EMBEDDING = "model.embed_tokens.weight"
+OUTPUT = "lm_head.weight"
+FINAL_NORM = "model.norm.weight"
+
+
+def widths(config: ModelConfig) -> dict[Buffer, int]:
+    """float32 values a row of each buffer."""
+    heads = config.heads * config.head_dim
+    return {
+        Buffer.STREAM: config.hidden_size,
+        Buffer.NORMED: config.hidden_size,
+        Buffer.QKV: heads + 2 * config.kv_heads * config.head_dim,
+        Buffer.ATTENDED: heads,
+        Buffer.DELTA: config.hidden_size,
+        Buffer.GATE_UP: 2 * config.intermediate_size,
+        Buffer.ACTIVATED: config.intermediate_size,
+        Buffer.LOGITS: config.vocabulary,
+    }
+
+
+def kept_neurons(config: ModelConfig, recipe: Recipe) -> int:
+    """MLP neurons a layer the recipe keeps, rounded up to a multiple of eight."""
+    wanted = max(8, round(config.intermediate_size * recipe.neuron_share))
+    return min(config.intermediate_size, (wanted + 7) // 8 * 8)
+
+
+def output_matrix(config: ModelConfig, names: frozenset[str]) -> str:
+    """The tensor that makes logits: lm_head, or the embedding where the two are tied or no lm_head is in the file."""
+    return EMBEDDING if config.tied_embeddings or OUTPUT not in names else OUTPUT
+
+
+def build(config: ModelConfig, names: frozenset[str], recipe: Recipe | None = None) -> Programme:
+    """The full model's programme, or with a recipe that of the draft. names: tensors the files hold."""
+    if config.hidden_act != "silu":
+        raise ModelFileError(f"The activation {config.hidden_act} of a gated MLP is not supported; silu is.")
+    return tuple(_instructions(config, names, recipe))
+
+
+def _instructions(config: ModelConfig, names: frozenset[str], recipe: Recipe | None) -> Iterator[Instruction]:
+    yield Embed(EMBEDDING)
+    adds = False
+    for layer in range(config.layers):
+        prefix = f"model.layers.{layer}."
+        if recipe is None or layer not in recipe.skipped_attention:
+            yield AddNorm(prefix + "input_layernorm.weight", adds)
+            yield from _attention(config, names, layer, prefix + "self_attn.")
+            adds = True
+        if recipe is None or layer not in recipe.skipped_mlp:
+            yield AddNorm(prefix + "post_attention_layernorm.weight", adds)
+            yield from _mlp(config, names, layer, prefix + "mlp.", recipe)
+            adds = True
+    yield AddNorm(FINAL_NORM, adds, on_tail=True)
+    yield Linear(output_matrix(config, names), Buffer.NORMED, Buffer.LOGITS, on_tail=True)
+
+
+def _attention(config: ModelConfig, names: frozenset[str], layer: int, prefix: str) -> Iterator[Instruction]:
+    query, key = config.heads * config.head_dim, config.kv_heads * config.head_dim
+    for part, column in (("q", 0), ("k", query), ("v", query + key)):
+        weight, bias = f"{prefix}{part}_proj.weight", _bias(f"{prefix}{part}_proj.bias", names)
+        yield Linear(weight, Buffer.NORMED, Buffer.QKV, column, bias, meets=part == "v")
+    yield RotateStore(layer)
+    yield Attend(layer)
+    yield Linear(prefix + "o_proj.weight", Buffer.ATTENDED, Buffer.DELTA, bias=_bias(prefix + "o_proj.bias", names))
+
+
+def _mlp(
+    config: ModelConfig, names: frozenset[str], layer: int, prefix: str, recipe: Recipe | None
+) -> Iterator[Instruction]:
+    count = config.intermediate_size if recipe is None else kept_neurons(config, recipe)
+    chosen = layer if count < config.intermediate_size else None
+    for part, column in (("gate", 0), ("up", count)):
+        weight, bias = f"{prefix}{part}_proj.weight", _bias(f"{prefix}{part}_proj.bias", names)
+        yield Linear(weight, Buffer.NORMED, Buffer.GATE_UP, column, bias, neurons_of=chosen, meets=part == "up")
+    yield GatedSilu(layer, count, observes=recipe is None)
+    down, bias = prefix + "down_proj.weight", _bias(prefix + "down_proj.bias", names)
+    if chosen is None:
+        yield Linear(down, Buffer.ACTIVATED, Buffer.DELTA, bias=bias)
+    else:
+        yield NeuronDown(down, layer)
+
+
+def _bias(name: str, names: frozenset[str]) -> str | None:
+    return name if name in names else None
+
+
+def matrices(programme: Programme) -> tuple[str, ...]:
+    """Names of the matrices a programme multiplies with, in order of first use."""
+    used = [step.weight for step in programme if isinstance(step, Linear | NeuronDown)]
+    return tuple(dict.fromkeys(used))

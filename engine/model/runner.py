@@ -1,0 +1,61 @@
+"""What the generation loop needs of a loaded model, whatever executes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from engine.recipe import Recipe
+
+MAX_DECODE_ROWS = 16  # the widest verify pass: gamma + 1
+
+
+class Runner(Protocol):
+    """A loaded model with its KV cache and, beside it, the draft made by the recipe in force.
+
+    Position p of the cache holds the key and value of token p. Both passes write rows at `position` onward in place;
+    what a draft wrote is overwritten by the next full pass over the same positions (invariant 2). Returned logits are
+    float32 views that the next pass overwrites.
+    """
+
+    @property
+    def capacity(self) -> int:
+        """Positions of the KV cache."""
+        ...
+
+    @property
+    def chunk(self) -> int:
+        """Most tokens one full pass takes."""
+        ...
+
+    @property
+    def draft_bytes(self) -> int:
+        """Memory the draft's own weights take."""
+        ...
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe in force."""
+        ...
+
+    def full(self, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
+        """Full pass over tokens at `position`; logits [wanted, vocabulary] of the last `wanted` rows (at most 16)."""
+        ...
+
+    def draft(self, token: int, position: int) -> np.ndarray:
+        """Draft pass over one token; logits [1, vocabulary]."""
+        ...
+
+    def use_recipe(self, recipe: Recipe) -> None:
+        """Draft by another recipe from the next draft pass on. Raises BadSetting for one this device cannot run."""
+        ...
+
+    def refresh_neurons(self) -> None:
+        """Choose the draft's MLP neurons anew from the activations that full passes have shown."""
+        ...
+
+    def close(self) -> None:
+        """Give back memory and threads; the runner is unusable after."""
+        ...

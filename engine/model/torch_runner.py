@@ -1,0 +1,213 @@
+"""A model in torch: on a CUDA card, and the fallback and oracle on the CPU.
+
+Exactness: on a card every pass of at most sixteen rows is padded to sixteen and every key range to a multiple of 256,
+so plain steps and verify passes run the same kernels on the same shapes, whose rows do not depend on each other. On
+the CPU, where library kernels give no such promise, rows are computed one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+
+from engine.errors import BadSetting, LoadCancelled
+from engine.files.folder import ModelFolder
+from engine.kernels.reference import operations as op
+from engine.model import programme as p
+from engine.model.neurons import NeuronChoice
+from engine.model.rope import rope_tables
+from engine.model.runner import MAX_DECODE_ROWS
+from engine.recipe import Recipe
+from engine.records import LoadProgress
+
+KEY_BLOCK = 256  # keys are read in whole blocks of this many
+PREFILL_ROWS = 256
+OBSERVED_SHARE = 0.1  # weight of the newest activation in the moving average, as in the compiled kernel
+
+
+class TorchRunner:
+    """Implements engine.model.runner.Runner. Not thread-safe: one thread owns it and the card."""
+
+    def __init__(
+        self,
+        folder: ModelFolder,
+        capacity: int,
+        recipe: Recipe,
+        progress: Callable[[LoadProgress], None],
+        cancelled: Callable[[], bool],
+        device: str,
+    ) -> None:
+        self.config, self.capacity, self.device = folder.config, capacity, torch.device(device)
+        self.chunk = PREFILL_ROWS
+        self.kernels = "torch on CUDA" if self.device.type == "cuda" else "torch on the CPU"
+        self.draft_bytes = 0
+        self._weights = self._read(folder, progress, cancelled)
+        self._embedding = self._weights[p.EMBEDDING]
+        config, type_ = folder.config, self._embedding.dtype
+        padded = -(-(capacity + PREFILL_ROWS) // KEY_BLOCK) * KEY_BLOCK
+        shape = (padded, 2, config.kv_heads, config.head_dim)
+        self._cache = [torch.zeros(shape, dtype=type_, device=self.device) for _ in range(config.layers)]
+        cosine, sine = rope_tables(config, padded)
+        self._cosine, self._sine = (torch.from_numpy(table).to(self.device) for table in (cosine, sine))
+        self._statistics = torch.zeros(config.layers, config.intermediate_size, device=self.device)
+        self._full = p.build(config, frozenset(self._weights))
+        self.use_recipe(recipe)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe in force."""
+        return self._recipe
+
+    def full(self, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
+        """See Runner.full."""
+        if self.device.type == "cpu":
+            rows = [self._run(self._full, [t], position + i, 1, 1) for i, t in enumerate(tokens)]
+            return _read_back(torch.cat(rows)[len(tokens) - wanted :])
+        width = MAX_DECODE_ROWS if len(tokens) <= MAX_DECODE_ROWS else PREFILL_ROWS
+        return _read_back(self._run(self._full, tokens, position, wanted, width))
+
+    def draft(self, token: int, position: int) -> np.ndarray:
+        """See Runner.draft."""
+        return _read_back(self._run(self._draft, [token], position, 1, 1))
+
+    def use_recipe(self, recipe: Recipe) -> None:
+        """See Runner.use_recipe."""
+        check_recipe(recipe)
+        config = self.config
+        steps = p.build(config, frozenset(self._weights), recipe)
+        kept = p.kept_neurons(config, recipe)
+        choice = NeuronChoice(config.layers, config.intermediate_size, kept, self._reach(kept))
+        choice.refresh(self._statistics.cpu().numpy())
+        self._draft, self._choice, self._recipe = steps, choice, recipe
+        self._upload_choice()
+
+    def refresh_neurons(self) -> None:
+        """See Runner.refresh_neurons."""
+        self._choice.refresh(self._statistics.cpu().numpy())
+        self._upload_choice()
+
+    def close(self) -> None:
+        """See Runner.close."""
+        self._weights.clear()
+        self._cache.clear()
+        self._embedding = torch.empty(0)
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    @torch.inference_mode()
+    def _run(self, steps: p.Programme, tokens: Sequence[int], position: int, wanted: int, width: int) -> torch.Tensor:
+        """One pass, padded to `width` rows (padding rows write cache rows that the next pass overwrites)."""
+        count = len(tokens)
+        ids = torch.tensor([*tokens, *[0] * (width - count)], device=self.device)
+        state = _Pass(self, position, width, slice(count - wanted, count))
+        for step in steps:
+            state.execute(step, ids)
+        return state.buffers[p.Buffer.LOGITS]
+
+    def _read(
+        self, folder: ModelFolder, progress: Callable[[LoadProgress], None], cancelled: Callable[[], bool]
+    ) -> dict[str, torch.Tensor]:
+        weights: dict[str, torch.Tensor] = {}
+        done, total, count = 0, folder.total_bytes, len(folder.entries)
+        for number, (name, entry) in enumerate(folder.entries.items()):
+            if cancelled():
+                raise LoadCancelled("Loading was cancelled.")
+            progress(LoadProgress("Reading tensors", number, count, done, total))
+            tensor = folder.tensor(name).to(self.device)
+            weights[name] = tensor if tensor.ndim > 1 else tensor.float()
+            done += entry.nbytes
+        progress(LoadProgress("Reading tensors", count, count, total, total))
+        return weights
+
+    def _reach(self, kept: int) -> np.ndarray:
+        config = self.config
+        if kept == config.intermediate_size:
+            return np.ones((config.layers, 1), np.float32)
+        names = [f"model.layers.{layer}.mlp.down_proj.weight" for layer in range(config.layers)]
+        return np.stack([self._weights[name].float().norm(dim=0).cpu().numpy() for name in names])
+
+    def _upload_choice(self) -> None:
+        self.chosen = [torch.from_numpy(ids.astype(np.int64)).to(self.device) for ids in self._choice.chosen]
+
+
+class _Pass:
+    """The buffers of one pass and how each instruction changes them."""
+
+    def __init__(self, runner: TorchRunner, position: int, width: int, wanted: slice) -> None:
+        self.runner, self.position, self.width, self.wanted = runner, position, width, wanted
+        self.buffers: dict[p.Buffer, torch.Tensor] = {}
+        self.heads: torch.Tensor
+
+    def execute(self, step: p.Instruction, ids: torch.Tensor) -> None:
+        buffers, weights, config = self.buffers, self.runner._weights, self.runner.config
+        match step:
+            case p.Embed():
+                buffers[p.Buffer.STREAM] = op.embed(weights[step.weight], ids)
+            case p.AddNorm():
+                delta = buffers[p.Buffer.DELTA] if step.adds else None
+                stream, normed = op.add_norm(buffers[p.Buffer.STREAM], delta, weights[step.weight], config.rms_norm_eps)
+                buffers[p.Buffer.STREAM] = stream
+                buffers[p.Buffer.NORMED] = normed
+            case p.Linear():
+                self._linear(step)
+            case p.NeuronDown():
+                weight = weights[step.weight][:, self.runner.chosen[step.layer]]
+                buffers[p.Buffer.DELTA] = op.linear(buffers[p.Buffer.ACTIVATED], weight, None)
+            case p.RotateStore():
+                self._rotate_store(step.layer)
+            case p.Attend():
+                self._attend(step.layer)
+            case p.GatedSilu():
+                self._gated_silu(step)
+
+    def _linear(self, step: p.Linear) -> None:
+        weights = self.runner._weights
+        weight, bias = weights[step.weight], None if step.bias is None else weights[step.bias]
+        if step.neurons_of is not None:
+            chosen = self.runner.chosen[step.neurons_of]
+            weight, bias = weight[chosen], None if bias is None else bias[chosen]
+        result = op.linear(self.buffers[step.source], weight, bias)
+        if step.on_tail:
+            result = result[self.wanted]
+        if step.column:
+            result = torch.cat((self.buffers[step.target], result), -1)
+        self.buffers[step.target] = result
+
+    def _rotate_store(self, layer: int) -> None:
+        config, rows = self.runner.config, slice(self.position, self.position + self.width)
+        parts = (config.heads, config.kv_heads, config.kv_heads)
+        split = self.buffers[p.Buffer.QKV].view(self.width, -1, config.head_dim).split(parts, 1)
+        query, key, value = split
+        cosine, sine = self.runner._cosine[rows], self.runner._sine[rows]
+        cache = self.runner._cache[layer]
+        cache[rows, 0] = op.rotate(key, cosine, sine).to(cache.dtype)
+        cache[rows, 1] = value.to(cache.dtype)
+        self.heads = op.rotate(query, cosine, sine)
+
+    def _attend(self, layer: int) -> None:
+        last = self.position + self.width
+        length = last if self.runner.device.type == "cpu" else -(-last // KEY_BLOCK) * KEY_BLOCK
+        cache, scale = self.runner._cache[layer][:length], self.runner.config.head_dim**-0.5
+        mixed = op.attend(self.heads, cache[:, 0], cache[:, 1], self.position, scale)
+        self.buffers[p.Buffer.ATTENDED] = mixed.reshape(self.width, -1)
+
+    def _gated_silu(self, step: p.GatedSilu) -> None:
+        both = self.buffers[p.Buffer.GATE_UP]
+        activated = op.gated_silu(both[:, : step.count], both[:, step.count :])
+        self.buffers[p.Buffer.ACTIVATED] = activated
+        if step.observes:
+            self.runner._statistics[step.layer].lerp_(activated[0].abs(), OBSERVED_SHARE)
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Raise BadSetting for an ingredient that the torch path cannot run."""
+    if recipe.weight_bits not in (16, 8):
+        raise BadSetting(f"The draft can have 16 or 8 bit weights here, not {recipe.weight_bits}.")
+    if recipe.input_sparsity > 0 or recipe.head_share < 1 or recipe.reduced_vocabulary or recipe.kv_window:
+        raise BadSetting("The draft can skip sub-layers and MLP neurons here, and nothing else yet.")
+
+
+def _read_back(logits: torch.Tensor) -> np.ndarray:
+    return logits.float().cpu().numpy()

@@ -1,0 +1,203 @@
+"""One reply, cycle by cycle: draft, verify in one full pass, keep what agrees, say what happened.
+
+The loop holds `ids`, all tokens of the conversation so far. The KV cache always covers all of them but the last:
+each cycle feeds that last token, followed by the draft's proposals, through one full pass. What the draft wrote into
+the cache is overwritten by that pass before anything reads it, and rejected rows are forgotten by not counting them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from engine.model.runner import MAX_DECODE_ROWS, Runner
+from engine.records import CycleEvent, CycleRecord, PrefillProgress, StopReason, TokenState
+from engine.sampling.accept import Acceptance, Cut, accept, cut
+from engine.sampling.sampler import Choice, Sampler
+from engine.settings import Speculation
+from engine.speculation.controller import GammaController
+from engine.text.reply import ReplyText
+
+NEURON_REFRESH = 8  # cycles between two choices of MLP neurons: choosing costs about a tenth of a draft step
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What ends a reply. max_new_tokens None: no limit but the context's end."""
+
+    end_ids: frozenset[int]
+    max_new_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    ids: tuple[int, ...]
+    probs: tuple[float, ...]
+    seconds: float
+
+
+class ReplyLoop:
+    """Makes one reply. `ids` grows in place as tokens are committed; the KV cache covers `ids[:-1]` at every yield.
+
+    stopped: asked between passes; when it turns true the reply ends with what was committed.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        sampler: Sampler,
+        controller: GammaController,
+        speculation: Speculation,
+        limits: Limits,
+        text: ReplyText,
+        stopped: Callable[[], bool],
+    ) -> None:
+        self._runner, self._sampler, self._controller = runner, sampler, controller
+        self._speculation, self._limits, self._text, self._stopped = speculation, limits, text, stopped
+        self.ids: list[int] = []
+        self.reason: StopReason | None = None
+        self.new_tokens = 0
+        self._cycles = 0
+
+    def prefill(self, prompt: Sequence[int], reused: int) -> Iterator[PrefillProgress]:
+        """Fill the cache for all of the prompt but its last token, in chunks; rows below `reused` are there already."""
+        self.ids = list(prompt)
+        last = len(prompt) - 1
+        done = min(reused, last)
+        yield PrefillProgress(done + (done == last), len(prompt), reused)
+        while done < last:
+            if self._stopped():
+                self.reason = StopReason.STOPPED
+                del self.ids[done + 1 :]
+                return
+            chunk = self.ids[done : min(done + self._runner.chunk, last)]
+            self._runner.full(chunk, done, 0)
+            done += len(chunk)
+            yield PrefillProgress(done + (done == last), len(prompt), reused)
+
+    def cycles(self) -> Iterator[CycleEvent]:
+        """Cycle after cycle until `reason` is set. With max_new_tokens 0 there is none."""
+        if self._limits.max_new_tokens == 0:
+            self.reason = StopReason.LENGTH
+        if len(self.ids) >= self._runner.capacity:
+            self.reason = StopReason.CONTEXT_FULL
+        while self.reason is None:
+            event = None if self._stopped() else self._cycle()
+            if event is None:
+                self.reason = StopReason.STOPPED
+                return
+            yield event
+
+    def _cycle(self) -> CycleEvent | None:
+        """One cycle; None when stopped in the middle of the draft, with nothing committed."""
+        gamma = self._gamma()
+        draft = self._draft(gamma)
+        if draft is None:
+            return None
+        base = len(self.ids)
+        began = time.perf_counter()
+        logits = self._runner.full((self.ids[-1], *draft.ids), base - 1, len(draft.ids) + 1)
+        choice = self._sampler.choose(logits, base, self.ids, draft.ids)
+        verify_seconds = time.perf_counter() - began
+        acceptance = accept(draft.ids, choice.ids)
+        self._measure(draft, acceptance, verify_seconds)
+        kept, pieces, ghosts = self._commit(draft, acceptance)
+        record = self._record(draft, acceptance, kept, choice, verify_seconds)
+        self._cycles += 1
+        return CycleEvent(record, pieces, ghosts)
+
+    def _gamma(self) -> int:
+        """Tokens to draft now: what the controller wants, within the cache and the length limit."""
+        if not self._speculation.enabled:
+            return 0
+        room = self._runner.capacity - len(self.ids)
+        remaining = self._remaining()
+        most = min(MAX_DECODE_ROWS - 1, room if remaining is None else min(room, remaining - 1))
+        return max(0, min(self._controller.next_gamma(), most))
+
+    def _draft(self, gamma: int) -> _Draft | None:
+        began = time.perf_counter()
+        if gamma and self._runner.recipe.neuron_share < 1 and self._cycles % NEURON_REFRESH == 0:
+            self._runner.refresh_neurons()
+        base, token = len(self.ids), self.ids[-1]
+        ids: list[int] = []
+        probs: list[float] = []
+        while len(ids) < gamma:
+            if self._stopped():
+                return None
+            logits = self._runner.draft(token, base - 1 + len(ids))
+            token, probability = self._sampler.propose(logits[0], base + len(ids), self.ids, ids)
+            ids.append(token)
+            probs.append(probability)
+            if not self._controller.keep_drafting(len(ids), probability):
+                break
+        return _Draft(tuple(ids), tuple(probs), time.perf_counter() - began if gamma else 0.0)
+
+    def _measure(self, draft: _Draft, acceptance: Acceptance, verify_seconds: float) -> None:
+        if draft.ids:
+            self._controller.record_cycle(
+                len(draft.ids), acceptance.accepted, acceptance.tested, draft.probs, draft.seconds, verify_seconds
+            )
+        else:
+            self._controller.record_plain(verify_seconds)
+
+    def _commit(self, draft: _Draft, acceptance: Acceptance) -> tuple[Cut, tuple[str, ...], tuple[str, ...]]:
+        """Take the block into the reply; its pieces of text and the ghosts of what was rejected."""
+        pieces: list[str] = []
+        rejected = draft.ids[acceptance.accepted :]
+        ghosts: tuple[str, ...] | None = None
+
+        def completes_stop_string(token: int) -> bool:
+            nonlocal ghosts
+            if rejected and len(pieces) == acceptance.accepted:
+                ghosts = self._text.ghosts(rejected)  # they stand where the correction now goes
+            piece, stops = self._text.push(token)
+            pieces.append(piece)
+            return stops
+
+        kept = cut(
+            draft.ids,
+            acceptance,
+            end_ids=self._limits.end_ids,
+            remaining=self._remaining(),
+            room=self._runner.capacity - len(self.ids),
+            stops=completes_stop_string,
+        )
+        self.ids.extend(kept.emitted_ids)
+        self.new_tokens += len(kept.emitted_ids)
+        self.reason = kept.reason
+        pieces += [""] * (len(kept.emitted_ids) - len(pieces))  # an end token has no text
+        if kept.next_state is not TokenState.CORRECTION:
+            ghosts = ()
+        elif ghosts is None:  # the correction is an end token
+            ghosts = self._text.ghosts(rejected)
+        return kept, tuple(pieces), ghosts
+
+    def _record(
+        self, draft: _Draft, acceptance: Acceptance, kept: Cut, choice: Choice, verify_seconds: float
+    ) -> CycleRecord:
+        after = acceptance.accepted
+        return CycleRecord(
+            index=self._cycles,
+            drafted_ids=draft.ids,
+            drafted_probs=draft.probs,
+            full_probs=tuple(choice.probability_of(i, draft.ids[i]) for i in range(acceptance.tested)),
+            accepted=acceptance.accepted,
+            next_id=kept.next_id,
+            next_state=kept.next_state,
+            next_prob=choice.probs[after] if kept.next_id is not None else None,
+            emitted_ids=kept.emitted_ids,
+            ignored=kept.ignored,
+            draft_seconds=draft.seconds,
+            verify_seconds=verify_seconds,
+            wait_seconds=0.0,
+            plain_seconds=self._controller.plain_seconds,
+            recipe=self._runner.recipe,
+            streamed_bytes=0,
+            kv_length=len(self.ids) - 1,
+        )
+
+    def _remaining(self) -> int | None:
+        most = self._limits.max_new_tokens
+        return None if most is None else most - self.new_tokens

@@ -1,0 +1,104 @@
+"""How token states look: washes and underlines below the text, fades, ticks, caret and outlines above it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen
+
+from app.theme import RADIUS_CARD, RADIUS_WASH, Theme
+from app.widgets.reply_document import LineKind, ReplyDocument
+from app.widgets.token_segments import Segment, blocks_between
+from app.widgets.token_spans import SpanKind
+
+OVERHANG = 2
+_DOT_STEP = 4.0
+
+
+def paint_marks(painter: QPainter, marks: Iterable[Segment], metrics: QFontMetricsF, theme: Theme) -> None:
+    """Washes of accepted runs, underlines of corrections and bonus tokens."""
+    wash = theme.color("accepted_wash")
+    pens = {
+        SpanKind.CORRECTION: QPen(theme.color("correction"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap),
+        SpanKind.BONUS: QPen(theme.color("bonus"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap),
+        SpanKind.ACCEPTED: QPen(theme.color("accepted_dot"), 1),
+    }
+    drop = metrics.descent() + 1.0
+    for mark in marks:
+        rect = mark.rect
+        if mark.kind is SpanKind.ACCEPTED and theme.washes:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(wash)
+            painter.drawRoundedRect(rect.adjusted(-OVERHANG, -OVERHANG, OVERHANG, OVERHANG), RADIUS_WASH, RADIUS_WASH)
+        elif mark.kind in pens:
+            painter.setPen(pens[mark.kind])
+            y = round(rect.top() + metrics.ascent() + drop)
+            if mark.kind is SpanKind.BONUS:
+                paint_dots(painter, rect.left(), rect.right(), y)
+            else:
+                painter.drawLine(QLineF(rect.left(), y, rect.right(), y))
+
+
+def paint_dots(painter: QPainter, left: float, right: float, y: float) -> None:
+    """A row of round dots, the size of the pen."""
+    count = max(int((right - left) / _DOT_STEP), 1)
+    painter.drawPoints([QPointF(left + 1 + i * _DOT_STEP, y) for i in range(count + 1) if i * _DOT_STEP < right - left])
+
+
+def paint_fade(painter: QPainter, rect: QRectF, share: float, theme: Theme) -> None:
+    """Cover a ghost with the canvas by a share from 0 to 1."""
+    cover = theme.color("canvas")
+    cover.setAlphaF(share)
+    painter.fillRect(rect.adjusted(-1, -1, 1, 1), cover)
+
+
+def paint_tick(painter: QPainter, rect: QRectF, theme: Theme) -> None:
+    """The mark that a guess was rejected here."""
+    painter.setPen(QPen(theme.color("rejected"), 1.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+    x, bottom = rect.center().x(), rect.bottom() - 1
+    painter.drawLine(QLineF(x - 0.8, bottom, x + 0.8, bottom - 5))
+
+
+def paint_caret(painter: QPainter, end: QRectF, theme: Theme) -> None:
+    """The bar at the live end."""
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.color("accent"))
+    painter.drawRoundedRect(QRectF(end.right() + 3, end.top() + 1, 2.5, end.height() - 1), 1, 1)
+
+
+def paint_cycle_outline(painter: QPainter, marks: list[Segment], theme: Theme) -> None:
+    """An outline around one cycle's text, a box a line."""
+    boxes: list[QRectF] = []
+    for mark in marks:
+        if boxes and abs(boxes[-1].center().y() - mark.rect.center().y()) < mark.rect.height() / 2:
+            boxes[-1] = boxes[-1].united(mark.rect)
+        else:
+            boxes.append(QRectF(mark.rect))
+    painter.setPen(QPen(theme.color("accent"), 1.2))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for box in boxes:
+        painter.drawRoundedRect(box.adjusted(-3, -3, 3, 4), RADIUS_WASH, RADIUS_WASH)
+
+
+def paint_code_cards(painter: QPainter, document: ReplyDocument, exposed: QRectF, width: int, theme: Theme) -> None:
+    """The cards behind fenced code; drawn line by line, so that only exposed lines cost."""
+    surface, hairline = theme.color("surface"), theme.color("line")
+    for block, rect in blocks_between(document, exposed.top(), exposed.bottom()):
+        if block.userState() >= LineKind.CODE:
+            first = block.userState() == LineKind.FENCE_OPEN
+            following = block.next()
+            last = not following.isValid() or block.userState() == LineKind.FENCE_CLOSE
+            _paint_card_slice(painter, QRectF(0, rect.top(), width, rect.height()), first, last, surface, hairline)
+
+
+def _paint_card_slice(painter: QPainter, rect: QRectF, first: bool, last: bool, fill: QColor, edge: QColor) -> None:
+    box = rect.adjusted(0.5, 0.5 if first else -RADIUS_CARD * 2, -0.5, -0.5 if last else RADIUS_CARD * 2)
+    path = QPainterPath()
+    path.addRoundedRect(box, RADIUS_CARD, RADIUS_CARD)
+    painter.save()
+    painter.setClipRect(rect)
+    painter.setPen(QPen(edge, 1))
+    painter.setBrush(fill)
+    painter.drawPath(path)
+    painter.restore()

@@ -1,0 +1,319 @@
+"""The streaming text of a reply, each token marked by its state.
+
+Text is appended with a cursor and never rendered again; washes and underlines are painted below it from the spans,
+for the exposed lines only. A rejected guess is struck through and fades to a tick, unless ghosts are kept.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRectF, QSizeF, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QFontMetricsF,
+    QHelpEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QTextCursor,
+    QTextLine,
+    QTextOption,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QFrame, QSizePolicy, QStyle, QTextEdit, QToolTip, QWidget
+
+from app.theme import active, is_theme_change
+from app.widgets import token_paint
+from app.widgets.reply_document import ReplyDocument
+from app.widgets.token_segments import segments, segments_of_range
+from app.widgets.token_spans import KIND_OF_STATE, Span, SpanKind
+from app.widgets.token_words import describe, split_ghosts
+from engine.records import CycleEvent, TokenState
+
+FADE_SECONDS = 1.5
+_TICK_MS = 40
+
+
+class TokenText(QTextEdit):
+    """A reply's text; its height follows the text. `clock` gives seconds (replaced in tests)."""
+
+    cycle_clicked = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(parent)
+        self._clock = clock
+        self._reply = ReplyDocument(self)
+        self._events: list[CycleEvent] = []
+        self._ghosts: list[int] = []
+        self._ticks: set[int] = set()
+        self._fading: dict[int, float] = {}
+        self._keep_ghosts = False
+        self._tinted = True
+        self._live = False
+        self._selected_cycle: int | None = None
+        self._stale_width = False
+        self._reduced_motion = self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration) == 0
+        self._timer = QTimer(self)
+        self._timer.setInterval(_TICK_MS)
+        self._timer.timeout.connect(self.fade)
+        self._set_up()
+
+    def _set_up(self) -> None:
+        self.setDocument(self._reply)
+        self.setReadOnly(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self.setTabChangesFocus(True)
+        self.viewport().setAutoFillBackground(False)
+        self.setViewportMargins(token_paint.OVERHANG, 0, token_paint.OVERHANG, 0)
+        self.setAccessibleName(self.tr("Reply"))
+        cursor = self.textCursor()
+        cursor.setKeepPositionOnInsert(True)  # a selection up to the end must not grow with the reply
+        self.setTextCursor(cursor)
+        self._reply.recolour(active(), [])
+        self._reply.documentLayout().documentSizeChanged.connect(self._follow_height)
+        self._follow_height(self._reply.size())
+
+    # Content
+
+    def append_cycle(self, event: CycleEvent) -> None:
+        """Add one cycle's tokens, and its rejected guess before the correction."""
+        self.append_cycles((event,))
+
+    def append_cycles(self, events: Iterable[CycleEvent]) -> None:
+        """Add several cycles with one layout."""
+        self._reply.begin_batch()
+        for event in events:
+            self._append(event)
+        self._reply.end_batch()
+        self._update_caret()
+
+    def _append(self, event: CycleEvent) -> None:
+        number = len(self._events)
+        self._events.append(event)
+        for place, (state, piece) in enumerate(zip(event.record.emitted_states, event.pieces, strict=True)):
+            if state is TokenState.CORRECTION:
+                self._append_ghost(event, piece, number)
+            self._reply.append(KIND_OF_STATE[state], piece, number, place)
+
+    def _append_ghost(self, event: CycleEvent, following: str, number: int) -> None:
+        guess, _ = split_ghosts(event)
+        if not guess:
+            return
+        shown = bool(guess.strip()) and (self._keep_ghosts or not self._reduced_motion)
+        index = self._reply.append_ghost(guess, following, number, shown)
+        self._ghosts.append(index)
+        if not shown:
+            self._ticks.add(index)
+        elif not self._keep_ghosts:
+            self._fading[index] = self._clock()
+            if not self._timer.isActive():
+                self._timer.start()
+
+    def append_tail(self, text: str) -> None:
+        """Add text that belongs to no cycle."""
+        if text:
+            self._reply.begin_batch()
+            self._reply.append(SpanKind.TAIL, text)
+            self._reply.end_batch()
+
+    def set_live(self, live: bool) -> None:
+        """While live, a caret stands at the end. Ending it completes the last line."""
+        if self._live and not live:
+            self._reply.finish()
+            if self._stale_width:
+                self._stale_width = False
+                self._reply.join_lines()
+        self._live = live
+        self.viewport().update()
+
+    def source_text(self) -> str:
+        """The reply exactly as generated: no ghosts, no display characters."""
+        return self._reply.spans.source()
+
+    # Looks
+
+    def set_keep_ghosts(self, keep: bool) -> None:
+        """Keep every rejected guess in the text (struck through), or fade them all to ticks."""
+        if keep == self._keep_ghosts:
+            return
+        self._keep_ghosts = keep
+        self._stop_fading()
+        if keep:
+            change = [i for i in self._ticks if self._reply.spans.texts[i].strip()]
+        else:
+            change = [i for i in self._ghosts if i not in self._ticks]
+        self._turn(change, shown=keep)
+
+    def set_reduced_motion(self, reduced: bool) -> None:
+        """No fading: a rejected guess is a tick at once."""
+        self._reduced_motion = reduced
+        if reduced and not self._keep_ghosts:
+            pending = list(self._fading)
+            self._stop_fading()
+            self._turn(pending, shown=False)
+
+    def set_tinted(self, tinted: bool) -> None:
+        """Show or hide the marks; the text stays where it is."""
+        if tinted != self._tinted:
+            self._tinted = tinted
+            self.viewport().update()
+
+    def select_cycle(self, number: int | None) -> None:
+        """Outline the text of a cycle (its number in order of arrival); None clears."""
+        if number != self._selected_cycle:
+            self._selected_cycle = number
+            self.viewport().update()
+
+    def _turn(self, indices: list[int], shown: bool) -> None:
+        if not indices:
+            return
+        self._reply.show_ghosts(indices, shown)
+        if shown:
+            self._ticks.difference_update(indices)
+        else:
+            self._ticks.update(indices)
+
+    def _stop_fading(self) -> None:
+        self._fading.clear()
+        self._timer.stop()
+
+    def fade(self) -> None:
+        """One step of the fading ghosts: those past their time become ticks."""
+        now = self._clock()
+        done = [i for i, born in self._fading.items() if now - born >= FADE_SECONDS]
+        for index in done:
+            del self._fading[index]
+        self._turn(done, shown=False)
+        if not self._fading:
+            self._timer.stop()
+        elif self.isVisible():
+            for index in self._fading:
+                self._update_span(index)
+
+    def _update_span(self, index: int) -> None:
+        start = self._reply.spans.starts[index]
+        for segment in segments_of_range(self._reply, self._reply.spans, start, start + 1):
+            if segment.first == index:
+                self.viewport().update(segment.rect.toAlignedRect().adjusted(-2, -2, 2, 2))
+
+    # Reading
+
+    def token_at(self, position: QPoint) -> Span | None:
+        """The token, ghost or tick under a point of the viewport; None beside the text."""
+        point = QPointF(position) + QPointF(0, self.verticalScrollBar().value())
+        hit = self._reply.documentLayout().hitTest(point, Qt.HitTestAccuracy.FuzzyHit)
+        block = self._reply.findBlock(hit)
+        layout = block.layout()
+        for i in range(layout.lineCount()):
+            line = layout.lineAt(i)
+            rect = line.naturalTextRect().translated(layout.position())
+            if rect.adjusted(0, -3, 0, 3).contains(point):
+                x = point.x() - layout.position().x()
+                column = int(line.xToCursor(x, QTextLine.CursorPosition.CursorOnCharacter))
+                index = self._reply.spans.find(block.position() + column)
+                return self._reply.spans.span(index) if index >= 0 else None
+        return None
+
+    def description(self, span: Span) -> str:
+        """A token's state in words."""
+        return describe(span, self._events[span.cycle] if span.cycle >= 0 else None)
+
+    def createMimeDataFromSelection(self) -> QMimeData:
+        """The selected part of the source text, without ghosts."""
+        cursor = self.textCursor()
+        data = QMimeData()
+        data.setText(self._reply.spans.source_between(cursor.selectionStart(), cursor.selectionEnd()))
+        return data
+
+    # Events
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        exposed = QRectF(event.rect())
+        theme = active()
+        marks = list(segments(self._reply, self._reply.spans, exposed.top() - 4, exposed.bottom() + 4))
+        painter = QPainter(self.viewport())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        token_paint.paint_code_cards(painter, self._reply, exposed, self.viewport().width(), theme)
+        if self._tinted:
+            token_paint.paint_marks(painter, marks, QFontMetricsF(self._reply.defaultFont()), theme)
+        painter.end()
+        super().paintEvent(event)
+        self._paint_above([m for m in marks if m.kind is SpanKind.GHOST or m.cycle == self._selected_cycle])
+
+    def _paint_above(self, marks: list[token_paint.Segment]) -> None:
+        theme = active()
+        painter = QPainter(self.viewport())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        now = self._clock()
+        for mark in marks:
+            if mark.kind is not SpanKind.GHOST:
+                continue
+            if mark.first in self._fading:
+                age = (now - self._fading[mark.first]) / FADE_SECONDS
+                token_paint.paint_fade(painter, mark.rect, min(max(age, 0.0), 1.0) ** 2, theme)
+            elif mark.first in self._ticks and self._tinted:
+                token_paint.paint_tick(painter, mark.rect, theme)
+        token_paint.paint_cycle_outline(painter, [m for m in marks if m.cycle == self._selected_cycle], theme)
+        if self._live:
+            token_paint.paint_caret(painter, self._reply.end_rect(), theme)
+        painter.end()
+
+    def _update_caret(self) -> None:
+        if self._live:
+            self.viewport().update(self._reply.end_rect().toAlignedRect().adjusted(-2, -2, 10, 2))
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            span = self.token_at(event.pos())
+            if span is None:
+                QToolTip.hideText()
+            else:
+                QToolTip.showText(event.globalPos(), self.description(span), self.viewport())
+            return True
+        return super().viewportEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        if event.button() == Qt.MouseButton.LeftButton and not self.textCursor().hasSelection():
+            span = self.token_at(event.position().toPoint())
+            if span is not None and span.cycle >= 0:
+                self.cycle_clicked.emit(span.cycle)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()  # the conversation scrolls, never one reply
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        if event.size().width() != event.oldSize().width():
+            if self._live:
+                self._stale_width = True
+            else:
+                self._reply.join_lines()
+        super().resizeEvent(event)
+        self._follow_height(self._reply.size())
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if is_theme_change(event) and hasattr(self, "_ghosts"):  # Qt polishes the widget before it is set up
+            self._reply.recolour(active(), [i for i in self._ghosts if i not in self._ticks])
+            self.viewport().update()
+
+    def clear_selection(self) -> None:
+        """Deselect."""
+        cursor = self.textCursor()
+        cursor.movePosition(QTextCursor.MoveOperation.Start)
+        self.setTextCursor(cursor)
+
+    def _follow_height(self, size: QSizeF) -> None:
+        height = max(math.ceil(size.height()), 1)
+        if height != self.height():
+            self.setFixedHeight(height)

@@ -1,0 +1,99 @@
+"""Sentences about one token, for tooltips and assistive tools: its state, cycle, draft position, probabilities."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+
+from app.widgets.token_spans import Span, SpanKind
+from engine.records import CycleEvent
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("TokenWords", text)
+
+
+def _probability(value: float | None) -> str:
+    return _tr("n/a") if value is None else f"{value:.2f}"
+
+
+def _quoted(text: str) -> str:
+    visible = text.strip(" ").replace("\n", "↵").replace("\t", "⇥")
+    return visible or _tr("space")
+
+
+def _at(values: tuple[float, ...], index: int) -> float | None:
+    return values[index] if 0 <= index < len(values) else None
+
+
+def describe(span: Span, event: CycleEvent | None) -> str:
+    """What became of a token, in words. event: the cycle that brought it; None for text without a cycle."""
+    if event is None:
+        return QCoreApplication.translate("TokenWords", "Text that was held back until the reply ended.")
+    record = event.record
+    values = {
+        "cycle": record.index + 1,
+        "position": span.place + 1,
+        "drafted": len(record.drafted_ids),
+        "draft": _probability(_at(record.drafted_probs, span.place)),
+        "full": _probability(_at(record.full_probs, span.place)),
+        "own": _probability(record.next_prob),
+    }
+    return _sentence(span, event).format(**values, **_texts(span, event))
+
+
+def _sentence(span: Span, event: CycleEvent) -> str:
+    translate = QCoreApplication.translate
+    if span.kind is SpanKind.ACCEPTED:
+        return translate(
+            "TokenWords",
+            "accepted: cycle {cycle}, draft position {position} of {drafted}. "
+            "The draft gave it {draft}, the full model {full}.",
+        )
+    if span.kind is SpanKind.BONUS:
+        return translate(
+            "TokenWords",
+            "bonus: cycle {cycle}. All {drafted} drafts were accepted; "
+            "the full model added this token in the same pass ({own}).",
+        )
+    if span.kind is SpanKind.PLAIN:
+        return translate("TokenWords", "plain: step {cycle}, decoded without a draft ({own}).")
+    if span.kind is SpanKind.CORRECTION:
+        return translate(
+            "TokenWords",
+            "correction: cycle {cycle}, draft position {wrong} of {drafted}. "
+            "The draft proposed “{guess}” ({guess_draft}), the full model chose this ({own}).",
+        )
+    sentence = translate(
+        "TokenWords",
+        "rejected: cycle {cycle}, draft position {wrong} of {drafted}. "
+        "The draft proposed “{guess}” ({guess_draft}); the full model gave it {guess_full} "
+        "and chose “{choice}” ({own}).",
+    )
+    if event.record.tested < len(event.record.drafted_ids):
+        sentence += " " + translate("TokenWords", "Not tested after it: “{untested}”.")
+    return sentence
+
+
+def _texts(span: Span, event: CycleEvent) -> dict[str, object]:
+    record = event.record
+    wrong = record.accepted
+    guess, untested = split_ghosts(event)
+    return {
+        "wrong": wrong + 1,
+        "guess": _quoted(guess),
+        "guess_draft": _probability(_at(record.drafted_probs, wrong)),
+        "guess_full": _probability(_at(record.full_probs, wrong)),
+        "choice": _quoted(event.pieces[-1]) if event.pieces else "",
+        "untested": untested.strip().replace("\n", "↵"),
+    }
+
+
+def split_ghosts(event: CycleEvent) -> tuple[str, str]:
+    """The text of the rejected guess, and of the drafts after it that were never tested.
+
+    A guess that is half a character takes the pieces that complete it.
+    """
+    for i, text in enumerate(event.ghosts):
+        if text:
+            return text, "".join(event.ghosts[i + 1 :])
+    return "", ""

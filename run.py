@@ -90,7 +90,7 @@ def note(state: dict[str, object], **done: object) -> None:
 
 def run_step(command: list[str | Path], failure: str) -> str:
     """Run a step with its output in the log and its latest line on the terminal; return its last line."""
-    lines = deque([""], maxlen=15)
+    lines: deque[str] = deque(maxlen=15)
     live = sys.stdout.isatty()
     environment = os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     with LOG.open("a", encoding="utf-8") as log, subprocess.Popen(
@@ -111,7 +111,7 @@ def run_step(command: list[str | Path], failure: str) -> str:
     if process.returncode:
         tail = "\n".join(f"    {line}" for line in lines)
         raise SetUpFailed(f"{failure} The last lines of {LOG}:\n{tail}")
-    return lines[-1]
+    return lines[-1] if lines else ""
 
 
 def make_environment() -> None:
@@ -172,14 +172,14 @@ def set_up(test: bool = False) -> None:
     if not (PYTHON.exists() and state.get("packages") == install_key() and wanted == extras):
         make_environment()
         install_packages(sorted(wanted))
-        note(state, packages=install_key(), extras=sorted(wanted))
+        note(state, packages=install_key(), extras=sorted(wanted), kernels="")
     if not state.get("qt"):
         note(state, qt=provide_qt_libraries())
-    starter = state.get("starter")
-    if not (isinstance(starter, str) and Path(starter).exists()):
+    folder, starter = os.environ.get("SPECULAR_DATA_DIR"), str(state.get("starter"))
+    if not (os.path.exists(starter) and state.get("data") == folder):
         say("Fetching the starter model (93 MB, once) …")
-        starter = run_step([PYTHON, "-m", "engine.files.starter"], "The starter model could not be fetched.")
-        note(state, starter=starter)
+        said = run_step([PYTHON, "-m", "engine.files.starter"], "The starter model could not be fetched.")
+        note(state, data=folder, starter=said.partition(": ")[2])
     if state.get("kernels") != kernels_key():
         say("Compiling the CPU kernels …")
         run_step([PYTHON, "-m", "engine.kernels.warm_up"], "The CPU kernels could not be compiled.")

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -45,3 +46,34 @@ def user_data_folder() -> Iterator[None]:
         else:
             patch.setenv("SPECULAR_DATA_DIR", USER_DATA_DIR)
         yield
+
+
+@pytest.fixture(scope="session")
+def starter_folder() -> Path:
+    """The converted folder of the starter model in the user's own data folder; made once and then shared.
+
+    Read it, never write to it. `python3 run.py test` has installed the model; fails the test where it is missing.
+    """
+    from engine.errors import SpecularError
+    from engine.files.resolve import STARTER, resolve
+
+    with user_data_folder():
+        try:
+            return resolve(STARTER, lambda state: None, lambda: False).absolute()
+        except SpecularError as error:
+            missing = str(error)
+    pytest.fail(f"This test needs the starter model. {missing}", pytrace=False)
+
+
+@pytest.fixture
+def starter_by_name(starter_folder: Path, own_data_folder: Path) -> str:  # noqa: F811 (the guard, asked for by name)
+    """The name `starter`, usable in a test whose data folder is its own: the model lies there as links."""
+    from engine.files import paths, starter
+
+    with user_data_folder():
+        original = starter.starter_path().absolute()
+    link, converted = starter.starter_path(), paths.cache_dir() / "models" / starter_folder.name
+    for name, target in ((link, original), (converted, starter_folder)):
+        name.parent.mkdir(parents=True, exist_ok=True)
+        name.symlink_to(target)
+    return "starter"

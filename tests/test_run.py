@@ -23,7 +23,7 @@ here="$(dirname "$0")/.."
 echo "$@" >> "$here/calls"
 case "$*" in
 *starter*) [ -e "$here/fail-starter" ] && echo "no network" && exit 3
-    touch "$here/model.gguf"; echo "$here/model.gguf";;
+    touch "$here/model.gguf"; echo "Starter model: $here/model.gguf";;
 *"pip install"*) [ -e "$here/fail-install" ] && echo "Collecting torch" && echo "no space left" && exit 1;;
 *"pip --version"*) [ -e "$here/fail-pip" ] && exit 1;;
 *pytest*) [ -e "$here/fail-tests" ] && echo "1 failed" && exit 1;;
@@ -53,7 +53,7 @@ class Project:
 
     def start(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run `run.py` from another folder, with no screen and no NVIDIA card unless `environment` says so."""
-        hidden = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+        hidden = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM", "SPECULAR_DATA_DIR", "PYTHONPATH")
         kept = {name: value for name, value in os.environ.items() if name not in hidden}
         kept["PATH"] = os.pathsep.join(["/usr/bin", "/bin"])
         command = [sys.executable, str(self.root / "run.py"), *arguments]
@@ -115,13 +115,22 @@ def test_what_changed_is_done_again_and_nothing_else(ready: Project, file: str, 
     with (ready.root / file).open("a") as changed:
         changed.write("# changed\n")
     assert ready.start("setup").returncode == 0
-    assert [call for call in ready.calls() if "pip --version" not in call] == [step]
+    steps = [call for call in ready.calls() if "pip --version" not in call]
+    # New packages may bring another compiler, so the kernels follow them.
+    assert steps == ([step, "-m engine.kernels.warm_up"] if "pip" in step else [step])
 
 
 def test_a_missing_starter_model_is_fetched_again(ready: Project) -> None:
     (ready.venv / "model.gguf").unlink()
     ready.start("setup")
     assert ready.calls() == ["-m engine.files.starter"]
+
+
+def test_another_data_folder_gets_its_own_starter_model(ready: Project, tmp_path: Path) -> None:
+    ready.start("setup", SPECULAR_DATA_DIR=str(tmp_path))
+    assert ready.calls() == ["-m engine.files.starter"]
+    ready.start("setup", SPECULAR_DATA_DIR=str(tmp_path))
+    assert ready.calls() == []
 
 
 def test_a_card_brings_the_cuda_extra(ready: Project, tmp_path: Path) -> None:
@@ -136,7 +145,12 @@ def test_a_card_brings_the_cuda_extra(ready: Project, tmp_path: Path) -> None:
 
 def test_tests_add_their_tools_once_and_later_starts_keep_them(ready: Project) -> None:
     ready.start("test", "-k", "norm")
-    assert ready.calls()[1:] == ["-m pip install -e .[test]", "-m ruff check .", "-m pytest -k norm"]
+    assert ready.calls()[1:] == [
+        "-m pip install -e .[test]",
+        "-m engine.kernels.warm_up",
+        "-m ruff check .",
+        "-m pytest -k norm",
+    ]
     ready.start("test")
     assert ready.calls() == ["-m ruff check .", "-m pytest"]
     ready.start("setup")

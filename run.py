@@ -179,7 +179,7 @@ def set_up(test: bool = False) -> None:
     if not (os.path.exists(starter) and state.get("data") == folder):
         say("Fetching the starter model (93 MB, once) …")
         said = run_step([PYTHON, "-m", "engine.files.starter"], "The starter model could not be fetched.")
-        note(state, data=folder, starter=said.partition(": ")[2])
+        note(state, data=folder, starter=said)
     if state.get("kernels") != kernels_key():
         say("Compiling the CPU kernels …")
         run_step([PYTHON, "-m", "engine.kernels.warm_up"], "The CPU kernels could not be compiled.")

@@ -6,8 +6,8 @@
     python3 run.py test [args]     set up with the test tools, check the style, run the tests
     python3 run.py setup           set up only
 
-Other arguments go to the window. Everything is installed into `.venv` beside this file; the starter model goes into
-the user's data folder. What was done is noted in `.venv/specular-setup.json`, so a later start does none of it.
+Other arguments go to the window. Packages go into `.venv` beside this file, the starter model into the user's data
+folder. What was done is noted in `.venv/specular-setup.json`, so a later start does none of it.
 """
 
 from __future__ import annotations
@@ -83,9 +83,8 @@ def read_state() -> dict[str, object]:
 def note(state: dict[str, object], **done: object) -> None:
     """Add finished steps to the state on disk, at once and atomically."""
     state.update(done)
-    fresh = STATE.with_suffix(".new")
-    fresh.write_text(json.dumps(state, indent=1), encoding="utf-8")
-    os.replace(fresh, STATE)
+    STATE.with_suffix(".new").write_text(json.dumps(state, indent=1), encoding="utf-8")
+    os.replace(STATE.with_suffix(".new"), STATE)
 
 
 def run_step(command: list[str | Path], failure: str) -> str:
@@ -257,9 +256,10 @@ def call(module: str, arguments: list[str]) -> int:
 def start(arguments: list[str]) -> int:
     """Open the window, or the terminal where a prompt is given or there is no display."""
     set_up()
-    if any(argument.split("=")[0] == "--prompt" for argument in arguments):
+    options = {argument.split("=")[0] for argument in arguments}
+    if "--prompt" in options:
         return call("engine.cli.main", ["generate", *arguments])
-    if has_display() or "--smoke" in arguments:
+    if has_display() or "--smoke" in options:
         return call("app.main", arguments)
     say("No display was found, so the conversation runs in this terminal.")
     return call("engine.cli.main", ["chat", *arguments])
@@ -280,13 +280,14 @@ def main(arguments: list[str]) -> int:
         say(f"Specular needs Python 3.10 or newer, but this is {sys.version.split()[0]}.")
         return 1
     try:
-        if arguments[:1] == ["test"]:
-            return test(arguments[1:])
-        if arguments[:1] == ["setup"]:
+        if arguments[:1] in (["--help"], ["-h"]):
+            say(str(__doc__))
+        elif arguments[:1] == ["setup"]:
             set_up()
             say("Specular is set up; start it with: python3 run.py")
-            return 0
-        return start(arguments)
+        else:
+            return test(arguments[1:]) if arguments[:1] == ["test"] else start(arguments)
+        return 0
     except SetUpFailed as failure:
         say(str(failure))
         return 1

@@ -202,8 +202,15 @@ def test_the_prompt_and_chat_and_window_go_where_they_belong(ready: Project) -> 
     assert "app.main" in call
     assert call.endswith(" --theme dark")
     assert done.stdout == ""
-    ready.start("--smoke", "out.png")
+    ready.start("--smoke=out.png")
     assert "app.main" in ready.calls()[0]
+
+
+def test_help_does_nothing_but_help(project: Project) -> None:
+    done = project.start("--help")
+    assert done.returncode == 0
+    assert "python3 run.py test" in done.stdout
+    assert project.calls() == []
 
 
 def test_an_unreadable_state_means_a_new_setup(ready: Project) -> None:

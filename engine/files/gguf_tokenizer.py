@@ -20,6 +20,11 @@ from engine.files.gguf_reader import GgufFile
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4
 SPACE = "▁"
+# Names of the rules that cut text before BPE (`tokenizer.ggml.pre`), by the rule they mean.
+GPT2_CUTTERS = ("default", "gpt-2", "mpt", "olmo")
+DIGIT_CUTTERS = ("smollm", "starcoder", "refact", "codeshell")
+LLAMA3_CUTTERS = ("llama-bpe", "llama3", "llama-v3")
+QWEN_CUTTERS = ("qwen2", "deepseek-r1-qwen")
 # How Llama 3 and Qwen 2 cut text before BPE; they differ in how many digits stay together.
 # Source: the tokenizer.json files of these models.
 SPLIT = (
@@ -99,12 +104,6 @@ def _byte_level(file: GgufFile, tokens: list[str]) -> tuple[Tokenizer, tuple[str
         return tokenizer, ()
     note = f"{file.path.name} cuts text by an unknown rule ({cutter}); the rule of GPT-2 is used, so ids may differ."
     return tokenizer, (note,)
-
-
-GPT2_CUTTERS = ("default", "gpt-2", "phi-2", "jina-es", "jina-de", "mpt", "olmo", "roberta-bpe", "gigachat")
-DIGIT_CUTTERS = ("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone")
-LLAMA3_CUTTERS = ("llama-bpe", "llama3", "llama-v3", "falcon3")
-QWEN_CUTTERS = ("qwen2", "deepseek-r1-qwen", "stablelm2")
 
 
 def _cut(cutter: str) -> Any:

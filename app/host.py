@@ -164,14 +164,17 @@ class EngineHost(QObject):
             engine.stop()
 
     def _enter(self, state: HostState) -> None:
-        if state is self._state:
-            return
+        if self._set_state(state):
+            self.state_changed.emit(state)
+
+    def _set_state(self, state: HostState) -> bool:
+        changed = state is not self._state
         self._state = state
-        if state.under_way:
+        if state.under_way and not self._timer.isActive():
             self._timer.start()
-        else:
+        elif not state.under_way:
             self._timer.stop()
-        self.state_changed.emit(state)
+        return changed
 
     @Slot()
     def _drain(self) -> None:
@@ -212,7 +215,8 @@ class EngineHost(QObject):
             return
         had_model = self._info is not None
         self._info = outcome.info
-        self._enter(after_answer(self._state, outcome.answer))
+        state = after_answer(self._state, outcome.answer)
+        changed = self._set_state(state)
         if outcome.answer is Answer.LOADED and self._info is not None:
             self.model_loaded.emit(self._info)
         elif had_model and self._info is None:
@@ -221,3 +225,6 @@ class EngineHost(QObject):
             self.reply_refused.emit(outcome.command_id, outcome.sentence or "")
         elif outcome.sentence is not None:
             self.failed.emit(outcome.sentence, outcome.details)
+        # Last, so that a listener who gives the next command now has seen all about this one.
+        if changed and self._state is state:
+            self.state_changed.emit(state)

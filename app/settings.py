@@ -45,7 +45,7 @@ class AppSettings:
             MODEL,
             "list",
             choices=(
-                (0, _T("Settings", "The model's own")),
+                (0, _T("Settings", "As the model")),
                 (1024, "1k"),
                 (2048, "2k"),
                 (4096, "4k"),

@@ -9,18 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from app import settings as declared
 from app.settings import AppSettings
+from engine.files.paths import config_dir
 
 FILE_NAME = "settings.json"
-
-
-def config_folder() -> Path:
-    """Where the settings live; `SPECULAR_DATA_DIR` replaces the platform's folder."""
-    chosen = os.environ.get("SPECULAR_DATA_DIR")
-    return Path(chosen) / "config" if chosen else Path(platformdirs.user_config_dir("specular", appauthor=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +28,7 @@ class Loaded:
 class SettingsStore:
     """Reads and writes the settings file, keeping keys of other versions of the program."""
 
-    folder: Path = field(default_factory=config_folder)
+    folder: Path = field(default_factory=config_dir)
     _unknown: dict[str, Any] = field(default_factory=dict)
     _told: bool = False
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.settings import AppSettings, default_of, names
-from app.settings_store import SettingsStore, config_folder
+from app.settings_store import SettingsStore
 
 
 @pytest.fixture
@@ -134,4 +134,4 @@ def test_a_failed_write_keeps_the_old_file(store: SettingsStore, monkeypatch: py
 
 def test_the_data_folder_of_the_environment_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SPECULAR_DATA_DIR", str(tmp_path))
-    assert config_folder() == tmp_path / "config"
+    assert SettingsStore().path == tmp_path / "config" / "settings.json"

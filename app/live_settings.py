@@ -1,0 +1,60 @@
+"""The settings in force: changed one at a time, told to whoever listens, and written a moment later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.settings import AppSettings, declaration, default_of, names
+from app.settings_store import SettingsStore
+
+SAVE_AFTER_MS = 400  # a slider sends many values: write once it rests
+
+
+class LiveSettings(QObject):
+    """Owner of the current `AppSettings`. changed(name, value) for each change; not_kept(sentence) at most once."""
+
+    changed = Signal(str, object)
+    not_kept = Signal(str)
+
+    def __init__(self, store: SettingsStore, settings: AppSettings, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._current = settings
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(SAVE_AFTER_MS)
+        self._timer.timeout.connect(self._save)
+
+    @property
+    def current(self) -> AppSettings:
+        """What is in force now."""
+        return self._current
+
+    def set(self, name: str, value: Any) -> None:
+        """Change one setting. Raises ValueError when the value does not fit; an equal value changes nothing."""
+        settings = self._current.with_value(name, value)
+        if getattr(settings, name) == getattr(self._current, name):
+            return
+        self._current = settings
+        self._timer.start()
+        self.changed.emit(name, getattr(settings, name))
+
+    def reset(self) -> None:
+        """Every setting of the settings page back to its default, save the model, which is not a preference."""
+        for name in names():
+            if declaration(name).kind not in ("hidden", "path"):
+                self.set(name, default_of(name))
+
+    def flush(self) -> None:
+        """Write what has not been written yet."""
+        if self._timer.isActive():
+            self._timer.stop()
+            self._save()
+
+    @Slot()
+    def _save(self) -> None:
+        sentence = self._store.save(self._current)
+        if sentence is not None:
+            self.not_kept.emit(sentence)

@@ -1,0 +1,142 @@
+"""Starts the window. Nothing that this imports imports torch: the engine thread does, after the first paint."""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import os
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+from app import icons, theme
+from app.host import EngineHost
+from app.live_settings import LiveSettings
+from app.settings import AppSettings
+from app.settings_store import Loaded, SettingsStore
+from app.smoke import SmokeRun
+from app.ui.main_window import MainWindow
+from app.worker import EngineFactory, EngineLike, fault_sentence
+
+APP_ID = "specular"
+
+
+def make_engine() -> EngineLike:
+    """The real engine. Called in the engine thread, because importing it takes seconds."""
+    from engine.engine import Engine
+
+    return Engine()
+
+
+def arguments(argv: list[str] | None) -> argparse.Namespace:
+    """The command line of the window."""
+    parser = argparse.ArgumentParser(prog="specular", description="Chat with a model that drafts and verifies itself.")
+    parser.add_argument("--model", help="a model folder, a .gguf file, or starter; the last one used by default")
+    parser.add_argument("--smoke", metavar="OUT.png", help="ask the starter model one question, save a picture, exit")
+    parser.add_argument("--smoke-theme", choices=("light", "dark"), default="dark", help="theme of that picture")
+    return parser.parse_args(argv)
+
+
+def make_application() -> QApplication:
+    """The QApplication with names, icon and scaling set; the one that exists already where there is one."""
+    existing = QApplication.instance()
+    if isinstance(existing, QApplication):
+        return existing
+    QGuiApplication.setHighDpiScaleFactorRoundingPolicy(Qt.HighDpiScaleFactorRoundingPolicy.PassThrough)
+    QGuiApplication.setDesktopFileName(APP_ID)
+    if sys.platform == "win32":
+        import ctypes
+
+        ctypes.windll.shell32.SetCurrentProcessExplicitAppUserModelID(APP_ID)
+    app = QApplication([APP_ID])
+    app.setApplicationName(APP_ID)
+    app.setApplicationDisplayName("Specular")
+    app.setOrganizationName(APP_ID)
+    return app
+
+
+class Launcher(QObject):
+    """Holds the window and begins the first load once the window has been painted."""
+
+    def __init__(
+        self, factory: EngineFactory, store: SettingsStore, loaded: Loaded, model: str | None, *, timing: bool = False
+    ) -> None:
+        super().__init__()
+        self._model = model or loaded.settings.model
+        self._timing = timing
+        self.host = EngineHost(factory, self)
+        self.settings = LiveSettings(store, loaded.settings, self)
+        self.window = MainWindow(self.host, self.settings, loaded.notes)
+        self.window.setWindowIcon(icons.icon("brand", "accent", 64))
+        self.window.painted.connect(self._on_painted, Qt.ConnectionType.QueuedConnection)
+
+    @Slot()
+    def _on_painted(self) -> None:
+        if self._timing:
+            print_timing()
+        self.window.models.load(self._model)
+
+    def hook(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        """An exception that reached Qt's event loop is shown, and the window stays."""
+        details = "".join(traceback.format_exception(kind, error, trace))
+        if sys.__stderr__ is not None:
+            sys.__stderr__.write(details)
+        self.window.notices.failed(fault_sentence(error), details)
+
+
+def print_timing() -> None:
+    """Seconds from the start of the process to the first paint, and whether torch was imported by then."""
+    import time
+
+    import psutil
+
+    seconds = time.time() - psutil.Process().create_time()
+    print(f"first paint {seconds:.2f} s after process start, torch imported: {'torch' in sys.modules}", flush=True)
+
+
+def main(argv: list[str] | None = None, factory: EngineFactory = make_engine) -> int:
+    """Open the window and run it until it is closed; the exit status. `factory` makes the engine, in its thread."""
+    options = arguments(argv)
+    if sys.stderr is not None and not faulthandler.is_enabled():
+        faulthandler.enable(sys.__stderr__ or sys.stderr)
+    if options.smoke:
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+        with tempfile.TemporaryDirectory() as folder:
+            settings = AppSettings(theme=options.smoke_theme, keep_ghosts=True)
+            return run(
+                Loaded(settings), SettingsStore(Path(folder)), options.model or "starter", factory, options.smoke
+            )
+    store = SettingsStore()
+    return run(store.load(), store, options.model, factory)
+
+
+def run(
+    loaded: Loaded, store: SettingsStore, model: str | None, factory: EngineFactory, smoke: str | None = None
+) -> int:
+    """Show the window with these settings; with `smoke`, only until the picture is saved."""
+    app = make_application()
+    theme.apply(app, loaded.settings.theme)
+    launcher = Launcher(factory, store, loaded, model, timing=bool(os.environ.get("SPECULAR_TIMING")))
+    smoke_run = SmokeRun(launcher.window, launcher.host, smoke) if smoke else None
+    old_hook: Callable[..., object] = sys.excepthook
+    sys.excepthook = launcher.hook
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        launcher.window.show()
+        app.exec()
+    finally:
+        sys.excepthook = old_hook
+        launcher.window.close()
+    return smoke_run.exit_status if smoke_run else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""One question to the model in the real window, a picture of it, and out: `specular --smoke OUT.png`."""
+
+from __future__ import annotations
+
+import sys
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+from app.conversation import Reply
+from app.host import EngineHost
+from app.states import HostState
+from app.ui.main_window import MainWindow
+from engine.records import ModelInfo, StopReason
+
+QUESTION = "What is the capital of France?"
+SIZE = (1440, 900)
+LIMIT_MS = 180_000
+SETTLE_MS = 500
+
+
+class SmokeRun(QObject):
+    """Drives the window by its own signals. exit_status is 0 once the picture is saved; else one line says why not."""
+
+    def __init__(self, window: MainWindow, host: EngineHost, target: str, limit_ms: int = LIMIT_MS) -> None:
+        super().__init__(window)
+        self.exit_status = 1
+        self._window = window
+        self._host = host
+        self._target = target
+        self._over = False
+        window.resize(*SIZE)
+        self._limit = QTimer(self)
+        self._limit.setSingleShot(True)
+        self._limit.timeout.connect(self._on_limit)
+        self._limit.start(limit_ms)
+        host.model_loaded.connect(self._on_model)
+        host.failed.connect(self._on_failed)
+        host.reply_refused.connect(self._on_refused)
+        window.models.starter_missing.connect(self._on_missing)
+        window.chat.reply_moved.connect(self._on_reply)
+
+    @Slot(object)
+    def _on_model(self, _: ModelInfo) -> None:
+        QTimer.singleShot(0, self, self._ask)
+
+    @Slot()
+    def _ask(self) -> None:
+        self._window.chat.send(QUESTION)
+        if self._host.state is not HostState.GENERATING:
+            self._fail("The question was not taken.")
+
+    @Slot(object)
+    def _on_reply(self, reply: Reply) -> None:
+        if reply.finished is None:
+            return
+        if reply.finished.reason is StopReason.FAILED or not reply.text.strip():
+            self._fail(reply.finished.message or "The reply is empty.")
+        else:
+            QTimer.singleShot(SETTLE_MS, self, self._save)
+
+    @Slot()
+    def _save(self) -> None:
+        if self._over:
+            return
+        if not self._window.grab().save(self._target):
+            self._fail(f"The picture cannot be written to {self._target}.")
+            return
+        self.exit_status = 0
+        self._leave()
+
+    @Slot(str, str)
+    def _on_failed(self, sentence: str, _: str) -> None:
+        self._fail(sentence)
+
+    @Slot(int, str)
+    def _on_refused(self, _: int, sentence: str) -> None:
+        self._fail(sentence)
+
+    @Slot()
+    def _on_missing(self) -> None:
+        self._fail("The starter model is not installed: run python3 run.py setup to fetch it.")
+
+    @Slot()
+    def _on_limit(self) -> None:
+        self._fail(f"There was no reply within {self._limit.interval() // 1000} seconds.")
+
+    def _fail(self, sentence: str) -> None:
+        if not self._over:
+            print(sentence, file=sys.stderr)
+            self._leave()
+
+    def _leave(self) -> None:
+        """End the event loop by closing the window."""
+        self._over = True
+        self._limit.stop()
+        QTimer.singleShot(0, self._window, self._window.close)

@@ -1,0 +1,311 @@
+"""The window: chat list, conversation and composer, or the settings page, above one status line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QByteArray, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QStackedWidget
+
+from app.chat_controller import ChatController
+from app.conversation import Reply
+from app.host import EngineHost
+from app.live_settings import LiveSettings
+from app.model_controller import ModelController
+from app.starter_fetch import StarterFetch
+from app.states import HostState
+from app.theme import active, apply
+from app.ui.composer import Composer
+from app.ui.conversation_view import ConversationView
+from app.ui.model_drop import ModelDrop
+from app.ui.notices import Notices
+from app.ui.panel import beside, stacked
+from app.ui.settings_pane import SettingsPane
+from app.ui.settings_side import SettingsSide
+from app.ui.side_bar import SideBar
+from app.ui.status_line import StatusLine
+from app.ui.top_bar import TopBar
+from engine.files import starter
+from engine.records import ModelInfo
+
+SIDEBAR_FROM = 1000
+MINIMUM = (640, 480)
+DEFAULT = (1440, 900)
+CHAT, SETTINGS = 0, 1
+
+
+class MainWindow(QMainWindow):
+    """Lays out the parts and connects them; what a chat or a load does is in the two controllers.
+
+    Closing the window closes the host, in every state. painted() is emitted once, after the first paint.
+    """
+
+    painted = Signal()
+
+    def __init__(
+        self,
+        host: EngineHost,
+        settings: LiveSettings,
+        notes: tuple[str, ...] = (),
+        *,
+        starter_installed: Callable[[], bool] = starter.is_installed,
+    ) -> None:
+        super().__init__()
+        self.setWindowTitle("Specular")
+        self.setMinimumSize(*MINIMUM)
+        self._host = host
+        self._settings = settings
+        self._painted = False
+        self._wide = True
+        self.side_bar = SideBar()
+        self.top_bar = TopBar()
+        self.view = ConversationView()
+        self.composer = Composer()
+        self.settings_side = SettingsSide()
+        self.settings_pane = SettingsPane(settings)
+        self.status = StatusLine()
+        self.fetch = StarterFetch(self)
+        self.notices = Notices(self.view, self.fetch, self)
+        self.models = ModelController(host, settings, starter_installed, self)
+        self.chat = ChatController(host, settings, self.view, self.composer, self)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(beside(self.side_bar, stacked(self.top_bar, self.view, self.composer, grows=1)))
+        self._stack.addWidget(beside(self.settings_side, self.settings_pane))
+        self.setCentralWidget(stacked(self._stack, self.status))
+        self._make_actions()
+        self._connect()
+        self._connect_settings()
+        self._restore()
+        if notes:
+            self.notices.tell(" ".join(notes))
+
+    def _make_actions(self) -> None:
+        """Every command with a key is an action of the window, so that it works wherever the focus is."""
+        self.new_action = self._action(self.tr("New chat"), "Ctrl+N", self.new_chat)
+        self.sidebar_action = self._action(self.tr("Show or hide the chats"), "Ctrl+B", self.toggle_sidebar)
+        self.settings_action = self._action(self.tr("Settings"), "Ctrl+,", self.toggle_settings)
+        self.escape_action = self._action(self.tr("Stop, or back to the chat"), "Esc", self._on_escape)
+        self.quit_action = self._action(self.tr("Quit"), "Ctrl+Q", self.close)
+
+    def _action(self, words: str, keys: str, slot: Callable[[], object]) -> QAction:
+        action = QAction(words, self)
+        action.setShortcut(QKeySequence(keys))
+        action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        action.triggered.connect(slot)
+        self.addAction(action)
+        return action
+
+    def _connect(self) -> None:
+        host, chip = self._host, self.top_bar.chip
+        host.state_changed.connect(self._on_state)
+        host.load_progress.connect(chip.show_progress)
+        host.model_loaded.connect(self._on_model)
+        host.model_gone.connect(self._on_model_gone)
+        host.failed.connect(self.notices.failed)
+        self.models.loading.connect(chip.show_loading)
+        self.models.recent_changed.connect(chip.set_recent)
+        self.models.starter_missing.connect(self.notices.starter_missing)
+        self.fetch.fetched.connect(self.load_starter)
+        self.notices.load_starter.connect(self.load_starter)
+        chip.chosen.connect(self.models.load)
+        chip.cancel.connect(self.models.cancel)
+        chip.unload.connect(self.models.unload)
+        chip.open_folder.connect(self.choose_folder)
+        chip.open_file.connect(self.choose_file)
+        self.chat.chats_changed.connect(self._show_chats)
+        self.chat.reply_moved.connect(self._on_reply)
+        self.chat.prefill.connect(self.status.show_prefill)
+        self.chat.no_model_for.connect(self.notices.no_model)
+        self.side_bar.new_chat.connect(self.new_chat)
+        self.side_bar.chat_chosen.connect(self.chat.open_chat)
+        self.side_bar.settings.connect(self.show_settings)
+        self.top_bar.toggle_sidebar.connect(self.toggle_sidebar)
+        self.top_bar.toggle_theme.connect(self.toggle_theme)
+        self.top_bar.settings.connect(self.show_settings)
+        drop = ModelDrop(self)
+        drop.dropped.connect(self.models.load)
+
+    def _connect_settings(self) -> None:
+        self.composer.sampling_clicked.connect(self._on_sampling_clicked)
+        self.composer.speculation_clicked.connect(self._on_speculation_clicked)
+        self.settings_side.back.connect(self.show_chat)
+        self.settings_side.group_chosen.connect(self.settings_pane.show_group)
+        self.settings_pane.group_in_view.connect(self.settings_side.mark)
+        self.settings_pane.back.connect(self.show_chat)
+        self.settings_pane.open_folder.connect(self.choose_folder)
+        self.settings_pane.open_file.connect(self.choose_file)
+        self.settings_pane.load_starter.connect(self.load_starter)
+        self._settings.changed.connect(self._on_setting)
+        self._settings.not_kept.connect(self.notices.tell)
+
+    def _restore(self) -> None:
+        """Everything the window shows of what was there before it."""
+        settings = self._settings.current
+        geometry = QByteArray.fromBase64(QByteArray(settings.window_geometry.encode()))
+        if geometry.isEmpty() or not self.restoreGeometry(geometry):
+            self.resize(*DEFAULT)
+        self.top_bar.chip.set_recent(settings.recent_models)
+        self._show_setting_labels()
+        self._show_sidebar()
+        self._on_state(self._host.state)
+        self._show_chats()
+
+    @Slot()
+    def toggle_settings(self) -> None:
+        """Between the chat and the settings page."""
+        if self._stack.currentIndex() == SETTINGS:
+            self.show_chat()
+        else:
+            self.show_settings()
+
+    @Slot()
+    def show_settings(self) -> None:
+        """The settings page in place of the chat."""
+        self._stack.setCurrentIndex(SETTINGS)
+        self.settings_side.list.setFocus()
+
+    @Slot()
+    def show_chat(self) -> None:
+        """The chat in place of the settings page."""
+        self._stack.setCurrentIndex(CHAT)
+        self.composer.setFocus()
+
+    @Slot()
+    def toggle_sidebar(self) -> None:
+        """Show or hide the chat list; in a wide window the choice is kept."""
+        visible = self.side_bar.isHidden()
+        self.side_bar.setVisible(visible)
+        if self._wide:
+            self._settings.set("sidebar_visible", visible)
+
+    @Slot()
+    def toggle_theme(self) -> None:
+        """The other of light and dark."""
+        self._settings.set("theme", "light" if active().dark else "dark")
+
+    @Slot()
+    def choose_folder(self) -> None:
+        """Ask for a model folder and load it."""
+        path = QFileDialog.getExistingDirectory(self, self.tr("Open a model folder"))
+        if path:
+            self.models.load(path)
+
+    @Slot()
+    def choose_file(self) -> None:
+        """Ask for a GGUF file and load it."""
+        path, _ = QFileDialog.getOpenFileName(self, self.tr("Open a GGUF file"), "", self.tr("GGUF models (*.gguf)"))
+        if path:
+            self.models.load(path)
+
+    @Slot()
+    def load_starter(self) -> None:
+        """Load the starter model, or offer to fetch it."""
+        self.models.load("starter")
+
+    @Slot()
+    def new_chat(self) -> None:
+        """An empty chat, with the cursor in the composer."""
+        self.chat.new_chat()
+        self.show_chat()
+
+    @Slot(object)
+    def _on_state(self, _: HostState) -> None:
+        state = self._host.state
+        self.status.show_state(state)
+        self.top_bar.chip.show_state(state)
+        self._show_chats()
+
+    @Slot(object)
+    def _on_model(self, info: ModelInfo) -> None:
+        self.top_bar.chip.show_model(info)
+        self.status.show_model(info)
+        self.status.clear_figures()
+        self.chat.show_gauge()
+        if info.notes:
+            self.notices.tell(" ".join(info.notes))
+
+    @Slot()
+    def _on_model_gone(self) -> None:
+        self.top_bar.chip.show_model(None)
+        self.status.show_model(None)
+        self.chat.show_gauge()
+
+    @Slot(object)
+    def _on_reply(self, reply: Reply) -> None:
+        self.status.show_statistics(reply.statistics, final=reply.finished is not None)
+
+    @Slot()
+    def _show_chats(self) -> None:
+        chats, busy = self.chat.chats, self.chat.busy_chat
+        self.side_bar.show_chats(chats.chats, chats.current.chat_id, busy.chat_id if busy else None)
+
+    @Slot()
+    def _on_escape(self) -> None:
+        """Stop comes first: a running reply is the more urgent thing to leave."""
+        if self._host.state is HostState.GENERATING:
+            self.chat.stop()
+        elif self._stack.currentIndex() == SETTINGS:
+            self.show_chat()
+
+    @Slot()
+    def _on_sampling_clicked(self) -> None:
+        self.show_settings()
+        self.settings_pane.show_group("sampling")
+
+    @Slot()
+    def _on_speculation_clicked(self) -> None:
+        self.show_settings()
+        self.settings_pane.show_group("recipe")
+
+    @Slot(str, object)
+    def _on_setting(self, name: str, value: object) -> None:
+        if name == "theme":
+            app = QApplication.instance()
+            if isinstance(app, QApplication):
+                apply(app, str(value))
+        self._show_setting_labels()
+
+    def _show_setting_labels(self) -> None:
+        settings = self._settings.current
+        sampling = settings.sampling()
+        if sampling.greedy:
+            self.composer.set_sampling_label(self.tr("Greedy"))
+        else:
+            self.composer.set_sampling_label(self.tr("Temperature {value}").format(value=f"{sampling.temperature:g}"))
+        if not settings.speculation:
+            self.composer.set_speculation_label(self.tr("Speculation off"))
+        elif settings.gamma_fixed:
+            self.composer.set_speculation_label(self.tr("Speculation γ {count}").format(count=settings.gamma))
+        else:
+            self.composer.set_speculation_label(self.tr("Speculation auto"))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_sidebar()
+
+    def _show_sidebar(self) -> None:
+        """Below `SIDEBAR_FROM` the list hides by itself; when the window widens the user's choice is back."""
+        wide = self.width() >= SIDEBAR_FROM
+        self.settings_side.setVisible(wide)
+        self.settings_pane.back_button.setVisible(not wide)
+        if wide:
+            self.side_bar.setVisible(self._settings.current.sidebar_visible)
+        elif self._wide:
+            self.side_bar.hide()
+        self._wide = wide
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self._painted:
+            self._painted = True
+            self.painted.emit()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Stop, cancel, close the engine, keep the settings: in this order, whatever is under way."""
+        geometry = bytes(self.saveGeometry().toBase64().data()).decode()
+        self._settings.set("window_geometry", geometry)
+        self._settings.flush()
+        self.fetch.give_up()
+        self._host.close()
+        event.accept()

@@ -1,0 +1,87 @@
+"""What the user is told above the composer, and what the button beside it does."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QMessageBox, QWidget
+
+from app.starter_fetch import StarterFetch
+from app.ui.conversation_view import ConversationView
+
+
+class Notices(QObject):
+    """One banner at a time. load_starter() when its button asks for the starter model."""
+
+    load_starter = Signal()
+
+    def __init__(self, view: ConversationView, fetch: StarterFetch, window: QWidget) -> None:
+        super().__init__(window)
+        self._view = view
+        self._fetch = fetch
+        self._window = window
+        self._details = ""
+        self._action = ""
+        view.banner_action.connect(self._on_action)
+        fetch.running_changed.connect(self._on_fetching)
+        fetch.failed.connect(self._on_fetch_failed)
+
+    @Slot(str)
+    def tell(self, sentence: str) -> None:
+        """A sentence without anything to do."""
+        self._show(sentence, "", "")
+
+    @Slot(str, str)
+    def failed(self, sentence: str, details: str) -> None:
+        """An error; its traceback, if any, behind a button."""
+        self._details = details
+        self._show(sentence, self.tr("Details") if details else "", "details")
+
+    @Slot()
+    def no_model(self) -> None:
+        """Something was sent without a model."""
+        words = self.tr("No model is loaded. Your text is kept.")
+        self._show(words, self.tr("Load the starter model"), "starter")
+
+    @Slot()
+    def starter_missing(self) -> None:
+        """The starter model has not been fetched yet."""
+        words = self.tr("The starter model is not on this computer yet. It is a download of 98 MB.")
+        self._show(words, self.tr("Fetch the starter model"), "fetch")
+
+    @Slot(bool)
+    def _on_fetching(self, running: bool) -> None:
+        if running:
+            self._show(self.tr("Fetching the starter model (98 MB)…"), self.tr("Cancel"), "give up")
+        else:
+            self._view.hide_banner()
+
+    @Slot(str)
+    def _on_fetch_failed(self, sentence: str) -> None:
+        self._show(sentence, self.tr("Try again"), "fetch")
+
+    def _show(self, sentence: str, button: str, action: str) -> None:
+        self._action = action
+        self._view.show_banner(sentence, button)
+
+    @Slot()
+    def _on_action(self) -> None:
+        action = self._action
+        if action == "details":
+            self._show_details()
+        elif action == "starter":
+            self._view.hide_banner()
+            self.load_starter.emit()
+        elif action == "fetch":
+            self._fetch.start()
+        elif action == "give up":
+            self._fetch.give_up()
+            self.starter_missing()
+
+    def _show_details(self) -> None:
+        box = QMessageBox(self._window)
+        box.setIcon(QMessageBox.Icon.NoIcon)
+        box.setWindowTitle(self.tr("Details"))
+        box.setText(self.tr("This helps whoever looks into the fault."))
+        box.setDetailedText(self._details)
+        box.setStandardButtons(QMessageBox.StandardButton.Close)
+        box.open()

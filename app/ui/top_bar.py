@@ -1,0 +1,59 @@
+"""The bar above the conversation: chat list toggle, model chip, and theme and settings at the right."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from app.theme import SPACING_BLOCK, SPACING_PART, SPACING_WIDE, active, is_theme_change
+from app.ui.model_chip import ModelChip
+from app.ui.panel import Panel
+from app.widgets.icon_button import IconButton
+
+HEIGHT = 48
+NARROW = 560
+
+
+class TopBar(Panel):
+    """Signals: toggle_sidebar(), toggle_theme(), settings()."""
+
+    toggle_sidebar = Signal()
+    toggle_theme = Signal()
+    settings = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("canvas", "bottom", parent)
+        self.setFixedHeight(HEIGHT)
+        self.sidebar_button = IconButton("sidebar", self.tr("Show or hide the chats (Ctrl+B)"))
+        self.sidebar_button.clicked.connect(self.toggle_sidebar)
+        self.chip = ModelChip()
+        self.theme_button = IconButton("moon", self.tr("Dark theme"))
+        self.theme_button.clicked.connect(self.toggle_theme)
+        self.settings_button = IconButton("settings", self.tr("Settings (Ctrl+,)"))
+        self.settings_button.clicked.connect(self.settings)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(SPACING_BLOCK, 0, SPACING_WIDE, 1)
+        row.setSpacing(SPACING_PART)
+        row.addWidget(self.sidebar_button)
+        row.addWidget(self.chip)
+        row.addStretch(1)
+        row.addWidget(self.theme_button)
+        row.addWidget(self.settings_button)
+        self._dress()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.chip.set_narrow(self.width() < NARROW)
+
+    def _dress(self) -> None:
+        dark = active().dark
+        self.theme_button.set_icon("sun" if dark else "moon")
+        words = self.tr("Light theme") if dark else self.tr("Dark theme")
+        self.theme_button.setToolTip(words)
+        self.theme_button.setAccessibleName(words)
+
+    def changeEvent(self, event: QEvent) -> None:
+        if is_theme_change(event) and hasattr(self, "theme_button"):
+            self._dress()
+        super().changeEvent(event)

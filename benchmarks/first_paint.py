@@ -1,0 +1,51 @@
+"""Prints how long the window takes from process start to its first paint: python benchmarks/first_paint.py [RUNS]."""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+GOAL_SECONDS = 1.0
+LINE = re.compile(r"first paint ([\d.]+) s after process start, torch imported: (True|False)")
+
+
+def one_start() -> tuple[float, bool]:
+    """Seconds to the first paint of one start, and whether torch was imported by then."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {
+            "SPECULAR_TIMING": "1",
+            "SPECULAR_DATA_DIR": folder,
+            "PYTHONPATH": str(ROOT),
+        }
+        environment.setdefault("QT_QPA_PLATFORM", "offscreen")
+        # An empty data folder has no starter model, so nothing is loaded and the process can be ended at once.
+        with subprocess.Popen(
+            [sys.executable, "-m", "app.main"], env=environment, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        ) as process:
+            line = process.stdout.readline() if process.stdout else ""
+            process.kill()
+    match = LINE.search(line)
+    if match is None:
+        raise SystemExit(f"The window did not report its first paint: {line!r}")
+    return float(match[1]), match[2] == "True"
+
+
+def main() -> None:
+    """Start the window a few times and print the figures."""
+    runs = [one_start() for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 5)]
+    seconds = [second for second, _ in runs]
+    print(
+        f"first paint, {len(runs)} starts: best {min(seconds):.2f} s, median {statistics.median(seconds):.2f} s, "
+        f"worst {max(seconds):.2f} s (goal {GOAL_SECONDS:.0f} s)"
+    )
+    print(f"torch imported before the first paint: {'yes' if any(torch for _, torch in runs) else 'no'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -17,11 +17,8 @@ from functools import wraps
 from typing import Any, NoReturn
 
 import jinja2
-from jinja2 import nodes
-from jinja2.compiler import CodeGenerator, Frame
-from jinja2.ext import Extension, loopcontrols
+from jinja2.ext import loopcontrols
 from jinja2.filters import FILTERS
-from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SecurityError
 from jinja2.tests import TESTS
@@ -29,6 +26,7 @@ from jinja2.utils import Namespace
 
 from engine.errors import TemplateError
 from engine.text.meter import Meter, TemplateRefused
+from engine.text.template_code import Generation, MeteredCode
 
 MAX_SOURCE = 64_000  # characters of a template
 MAX_RANGE = 100_000
@@ -66,68 +64,15 @@ class _PlainNamespace(Namespace):
         return "<namespace>"
 
 
-class _MeteredCode(CodeGenerator):
-    """Compiles a template so that loops, comparisons and everything that makes a value report to the meter."""
-
-    def visit_For(self, node: nodes.For, frame: Frame) -> None:
-        literal = sum(len(data.data) for data in node.find_all(nodes.TemplateData))
-        turn = nodes.Call(nodes.EnvironmentAttribute("turn"), [nodes.Const(literal)], [], None, None)
-        node.body.insert(0, nodes.ExprStmt(turn).set_lineno(node.lineno))
-        super().visit_For(node, frame)
-
-    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
-        self.write("environment.concat_parts((")
-        for part in node.nodes:
-            self.visit(part, frame)
-            self.write(", ")
-        self.write("))")
-
-    def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:
-        if isinstance(node.arg, nodes.Slice):
-            self._metered(super().visit_Getitem, node, frame)
-        else:
-            super().visit_Getitem(node, frame)
-
-    def visit_List(self, node: nodes.List, frame: Frame) -> None:
-        self._metered(super().visit_List, node, frame)
-
-    def visit_Tuple(self, node: nodes.Tuple, frame: Frame) -> None:
-        if node.ctx == "load":
-            self._metered(super().visit_Tuple, node, frame)
-        else:
-            super().visit_Tuple(node, frame)
-
-    def visit_Dict(self, node: nodes.Dict, frame: Frame) -> None:
-        self._metered(super().visit_Dict, node, frame)
-
-    def visit_Compare(self, node: nodes.Compare, frame: Frame) -> None:
-        self._metered(super().visit_Compare, node, frame)
-
-    def _metered(self, visit: Callable[[Any, Frame], None], node: nodes.Node, frame: Frame) -> None:
-        self.write("environment.made(")
-        visit(node, frame)
-        self.write(")")
-
-
-class _Generation(Extension):
-    """`{% generation %}`, which training tools use to mark the assistant's text: its body, unchanged."""
-
-    tags = {"generation"}
-
-    def parse(self, parser: Parser) -> list[nodes.Node]:
-        line = next(parser.stream).lineno
-        return [nodes.Scope(parser.parse_statements(("name:endgeneration",), drop_needle=True), lineno=line)]
-
-
 class TemplateSandbox(ImmutableSandboxedEnvironment):
     """The environment of one template. `render_bounded` is its only use from outside."""
 
-    code_generator_class = _MeteredCode
+    code_generator_class = MeteredCode
     intercepted_binops = frozenset(("+", "*", "%", "**"))
 
     def __init__(self, source: str) -> None:
         """Compile `source`. Raises TemplateError naming what is wrong with it."""
-        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation], optimized=False)
+        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, Generation], optimized=False)
         self._meter: Meter | None = None
         self._lock = threading.Lock()
         self.finalize = self.shown

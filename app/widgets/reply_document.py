@@ -8,7 +8,6 @@ are laid out in pieces, split where a line ends, so that a token costs the same 
 from __future__ import annotations
 
 import re
-from enum import IntEnum
 
 from PySide6.QtCore import QObject, QPointF, QRectF
 from PySide6.QtGui import (
@@ -24,7 +23,7 @@ from PySide6.QtGui import (
 )
 
 from app.theme import PX_CONTROL, PX_LABEL, PX_TEXT, Theme, mono_font, ui_font
-from app.widgets.token_segments import column_x
+from app.widgets.token_segments import LineKind, column_x
 from app.widgets.token_spans import SpanKind, TokenSpans, utf16_length
 
 THIN_SPACE = "\u2009"
@@ -39,16 +38,6 @@ _FIXED = QTextBlockFormat.LineHeightTypes.FixedHeight.value
 _SHOWN_AS = str.maketrans(
     {"\r": "\u200b", "\u2029": "\u2028", "\x00": "\u2400", "\ufdd0": "\ufffd", "\ufdd1": "\ufffd", "\ufffc": "\ufffd"}
 )
-
-
-class LineKind(IntEnum):
-    """The user state of a text block. The last three lie on the code card."""
-
-    TEXT = -1
-    GAP = 1
-    CODE = 2
-    FENCE_OPEN = 3
-    FENCE_CLOSE = 4
 
 
 class ReplyDocument(QTextDocument):
@@ -215,7 +204,7 @@ class ReplyDocument(QTextDocument):
             LineKind.GAP: self._size * 0.8,
             LineKind.CODE: code_size * _CODE_LINE,
             LineKind.FENCE_OPEN: code_size * _CODE_LINE,
-            LineKind.FENCE_CLOSE: code_size * 0.5,
+            LineKind.FENCE_CLOSE: code_size * 0.9,
         }
         form.setLineHeight(round(heights[kind]), _FIXED)
         if kind >= LineKind.CODE:

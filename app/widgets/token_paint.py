@@ -8,8 +8,8 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen
 
 from app.theme import RADIUS_CARD, RADIUS_WASH, Theme
-from app.widgets.reply_document import LineKind, ReplyDocument
-from app.widgets.token_segments import Segment, blocks_between
+from app.widgets.reply_document import ReplyDocument
+from app.widgets.token_segments import LineKind, Segment, blocks_between
 from app.widgets.token_spans import SpanKind
 
 OVERHANG = 2
@@ -55,9 +55,9 @@ def paint_fade(painter: QPainter, rect: QRectF, share: float, theme: Theme) -> N
 
 def paint_tick(painter: QPainter, rect: QRectF, theme: Theme) -> None:
     """The mark that a guess was rejected here."""
-    painter.setPen(QPen(theme.color("rejected"), 1.4, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
-    x, bottom = rect.center().x(), rect.bottom() - 1
-    painter.drawLine(QLineF(x - 0.8, bottom, x + 0.8, bottom - 5))
+    painter.setPen(QPen(theme.color("rejected"), 1.2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+    x, top = rect.center().x(), rect.bottom() - 1  # below the line, where no punctuation stands
+    painter.drawPolyline([QPointF(x - 2.5, top + 3.5), QPointF(x, top), QPointF(x + 2.5, top + 3.5)])
 
 
 def paint_caret(painter: QPainter, end: QRectF, theme: Theme) -> None:
@@ -84,12 +84,15 @@ def paint_cycle_outline(painter: QPainter, marks: list[Segment], theme: Theme) -
 def paint_code_cards(painter: QPainter, document: ReplyDocument, exposed: QRectF, width: int, theme: Theme) -> None:
     """The cards behind fenced code; drawn line by line, so that only exposed lines cost."""
     surface, hairline = theme.color("surface"), theme.color("line")
+    layout = document.documentLayout()
     for block, rect in blocks_between(document, exposed.top(), exposed.bottom()):
-        if block.userState() >= LineKind.CODE:
-            first = block.userState() == LineKind.FENCE_OPEN
-            following = block.next()
-            last = not following.isValid() or block.userState() == LineKind.FENCE_CLOSE
-            _paint_card_slice(painter, QRectF(0, rect.top(), width, rect.height()), first, last, surface, hairline)
+        if block.userState() < LineKind.CODE:
+            continue
+        following = block.next()
+        last = block.userState() == LineKind.FENCE_CLOSE or not following.isValid()
+        bottom = rect.bottom() if last else layout.blockBoundingRect(following).top()
+        band = QRectF(0, rect.top(), width, bottom - rect.top())
+        _paint_card_slice(painter, band, block.userState() == LineKind.FENCE_OPEN, last, surface, hairline)
 
 
 def _paint_card_slice(painter: QPainter, rect: QRectF, first: bool, last: bool, fill: QColor, edge: QColor) -> None:

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import cast
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QTextBlock, QTextDocument, QTextLayout, QTextLine
 
 from app.widgets.token_spans import SpanKind, TokenSpans
+
+
+class LineKind(IntEnum):
+    """The user state of a text block. The last three lie on the code card."""
+
+    TEXT = -1
+    GAP = 1
+    CODE = 2
+    FENCE_OPEN = 3
+    FENCE_CLOSE = 4
+
+
+UNMARKED_LINES = (LineKind.FENCE_OPEN, LineKind.FENCE_CLOSE)
 
 
 def column_x(line: QTextLine, column: int) -> float:
@@ -81,6 +95,8 @@ def segments(document: QTextDocument, spans: TokenSpans, top: float, bottom: flo
     """The marks between top and bottom (document coordinates), in reading order. Cost follows the band's height."""
     metrics = QFontMetricsF(document.defaultFont())
     for block, _ in blocks_between(document, top, bottom):
+        if block.userState() in UNMARKED_LINES:
+            continue
         for line in lines_of(block, top, bottom):
             yield from _segments_of_line(spans, line, block.position(), metrics)
 

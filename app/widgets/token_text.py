@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRectF, QSizeF, Qt, QTimer, Signal
 from PySide6.QtGui import (
@@ -73,12 +74,10 @@ class TokenText(QTextEdit):
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
         self.setTabChangesFocus(True)
+        self.setCursorWidth(0)
         self.viewport().setAutoFillBackground(False)
         self.setViewportMargins(token_paint.OVERHANG, 0, token_paint.OVERHANG, 0)
         self.setAccessibleName(self.tr("Reply"))
-        cursor = self.textCursor()
-        cursor.setKeepPositionOnInsert(True)  # a selection up to the end must not grow with the reply
-        self.setTextCursor(cursor)
         self._reply.recolour(active(), [])
         self._reply.documentLayout().documentSizeChanged.connect(self._follow_height)
         self._follow_height(self._reply.size())
@@ -91,11 +90,26 @@ class TokenText(QTextEdit):
 
     def append_cycles(self, events: Iterable[CycleEvent]) -> None:
         """Add several cycles with one layout."""
-        self._reply.begin_batch()
-        for event in events:
-            self._append(event)
-        self._reply.end_batch()
+        with self._appending():
+            for event in events:
+                self._append(event)
         self._update_caret()
+
+    @contextmanager
+    def _appending(self) -> Iterator[None]:
+        """Appends inside are laid out once; a selection up to the end does not grow with them."""
+        cursor = self.textCursor()
+        anchor, position = cursor.anchor(), cursor.position()
+        moves = self._reply.spans.end in (anchor, position)
+        self._reply.begin_batch()
+        try:
+            yield
+        finally:
+            self._reply.end_batch()
+        if moves:
+            cursor.setPosition(anchor)
+            cursor.setPosition(position, QTextCursor.MoveMode.KeepAnchor)
+            self.setTextCursor(cursor)
 
     def _append(self, event: CycleEvent) -> None:
         number = len(self._events)
@@ -122,9 +136,8 @@ class TokenText(QTextEdit):
     def append_tail(self, text: str) -> None:
         """Add text that belongs to no cycle."""
         if text:
-            self._reply.begin_batch()
-            self._reply.append(SpanKind.TAIL, text)
-            self._reply.end_batch()
+            with self._appending():
+                self._reply.append(SpanKind.TAIL, text)
 
     def set_live(self, live: bool) -> None:
         """While live, a caret stands at the end. Ending it completes the last line."""

@@ -1,0 +1,237 @@
+"""The conversation: bubbles and replies in a centred column that follows its end, unless the user scrolled up."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+
+from app.theme import SPACING_TURN, active, is_theme_change, ui_font
+from app.ui.reply_view import ReplyView
+from app.widgets.banner import Banner
+from app.widgets.icon_button import TextButton
+from app.widgets.user_bubble import UserBubble
+
+COLUMN_WIDTH = 720
+COLUMN_PADDING = 16
+_NEAR_END = 4  # pixels from the end that still count as being there
+
+
+class ConversationView(QWidget):
+    """See the module."""
+
+    suggestion_chosen = Signal(str)
+    banner_action_clicked = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._following = True
+        self._turns: list[UserBubble | ReplyView] = []
+        self._empty = _EmptyState(self)
+        self._empty.suggestion_chosen.connect(self.suggestion_chosen)
+        self._column = _Column(self)
+        self._area = self._make_area()
+        self._jump = TextButton(self.tr("Jump to latest"), "secondary", "arrow-down", self)
+        self._jump.clicked.connect(self.jump_to_latest)
+        self._jump.hide()
+        self.banner = Banner(self)
+        self.banner.action_clicked.connect(self.banner_action_clicked)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        outer.addWidget(self._area, 1)
+        outer.addWidget(centred(self.banner, bottom=8))
+        bar = self._area.verticalScrollBar()
+        bar.rangeChanged.connect(self._on_range)
+        bar.valueChanged.connect(self._on_scroll)
+        self._dress()
+
+    def _make_area(self) -> QScrollArea:
+        area = QScrollArea(self)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidgetResizable(True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setAccessibleName(self.tr("Conversation"))
+        page = QWidget(area)
+        page.setObjectName("page")
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(centred(self._empty), 1)
+        column.addWidget(centred(self._column, bottom=SPACING_TURN))
+        area.setWidget(page)
+        area.viewport().setAutoFillBackground(False)
+        page.setAutoFillBackground(False)
+        self._column.hide()
+        return area
+
+    # Content
+
+    def add_user(self, text: str) -> UserBubble:
+        """Add a message of the user and follow the end again."""
+        bubble = UserBubble(text, self._column)
+        self._add(bubble)
+        self.jump_to_latest()
+        return bubble
+
+    def begin_reply(self) -> ReplyView:
+        """Add an empty reply; the replies before it become old."""
+        for turn in self._turns:
+            if isinstance(turn, ReplyView):
+                turn.set_old(True)
+        reply = ReplyView(self._column)
+        self._add(reply)
+        return reply
+
+    def remove_last_reply(self) -> None:
+        """Take away the newest turn if it is a reply (before it is made again)."""
+        if self._turns and isinstance(self._turns[-1], ReplyView):
+            turn = self._turns.pop()
+            self._column.remove(turn)
+
+    def turns(self) -> list[UserBubble | ReplyView]:
+        """What is shown, in order."""
+        return list(self._turns)
+
+    def clear(self) -> None:
+        """Back to the empty state."""
+        for turn in self._turns:
+            self._column.remove(turn)
+        self._turns.clear()
+        self._column.hide()
+        self._empty.show()
+        self._following = True
+        self._show_jump()
+
+    def _add(self, turn: UserBubble | ReplyView) -> None:
+        self._turns.append(turn)
+        self._column.add(turn)
+        self._empty.hide()
+        self._column.show()
+
+    # Following
+
+    def is_following(self) -> bool:
+        """True while the view stays at the end as the reply grows."""
+        return self._following
+
+    def jump_to_latest(self) -> None:
+        """Go to the end and follow it."""
+        self._following = True
+        bar = self._area.verticalScrollBar()
+        bar.setValue(bar.maximum())
+        self._show_jump()
+
+    def _on_range(self, _minimum: int, maximum: int) -> None:
+        if self._following:
+            self._area.verticalScrollBar().setValue(maximum)
+        self._show_jump()
+
+    def _on_scroll(self, value: int) -> None:
+        self._following = value >= self._area.verticalScrollBar().maximum() - _NEAR_END
+        self._show_jump()
+
+    def _show_jump(self) -> None:
+        self._jump.setVisible(not self._following and bool(self._turns))
+        if self._jump.isVisible():
+            self._place_jump()
+
+    def _place_jump(self) -> None:
+        size = self._jump.sizeHint().expandedTo(QSize(0, 28))
+        x = (self.width() - size.width()) // 2
+        self._jump.setGeometry(x, self._area.geometry().bottom() - size.height() - 8, size.width(), size.height())
+        self._jump.raise_()
+
+    # Banner
+
+    def show_banner(self, sentence: str, action_text: str | None = None) -> None:
+        """Show an error above the composer; the button, if any, emits `banner_action_clicked`."""
+        self.banner.show_message(sentence, action_text)
+
+    def hide_banner(self) -> None:
+        """Take the banner away."""
+        self.banner.hide()
+
+    # Looks
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_jump()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if is_theme_change(event) and hasattr(self, "banner"):
+            self._dress()
+
+    def _dress(self) -> None:
+        palette = self.palette()
+        palette.setColor(self.backgroundRole(), active().color("canvas"))
+        self.setPalette(palette)
+        self.setAutoFillBackground(True)
+
+
+def centred(widget: QWidget, bottom: int = 0) -> QWidget:
+    """The widget in a strip of its own: at most the column's width, in the middle, with the column's padding."""
+    strip = QWidget()
+    row = QHBoxLayout(strip)
+    row.setContentsMargins(COLUMN_PADDING, 0, COLUMN_PADDING, bottom)
+    widget.setMaximumWidth(COLUMN_WIDTH)
+    row.addStretch(1)
+    row.addWidget(widget, 1000)
+    row.addStretch(1)
+    return strip
+
+
+class _Column(QWidget):
+    """The turns, one below the other."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._rows = QVBoxLayout(self)
+        self._rows.setContentsMargins(0, SPACING_TURN, 0, 0)
+        self._rows.setSpacing(SPACING_TURN)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def add(self, turn: QWidget) -> None:
+        self._rows.addWidget(turn)
+
+    def remove(self, turn: QWidget) -> None:
+        self._rows.removeWidget(turn)
+        turn.hide()
+        turn.deleteLater()
+
+
+class _EmptyState(QWidget):
+    """One sentence and three prompts to start from."""
+
+    suggestion_chosen = Signal(str)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        title = QLabel(self.tr("Ask anything and watch the draft being checked, token by token."), self)
+        title.setFont(ui_font(18, QFont.Weight.DemiBold))
+        title.setWordWrap(True)
+        title.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        column = QVBoxLayout(self)
+        column.setSpacing(8)
+        column.addStretch(2)
+        column.addWidget(title)
+        column.addSpacing(12)
+        for text in self.suggestions():
+            button = TextButton(text, "secondary", parent=self)
+            button.setAccessibleName(self.tr("Suggestion: {text}").replace("{text}", text))
+            button.clicked.connect(self._on_clicked)
+            column.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
+        column.addStretch(3)
+
+    def suggestions(self) -> list[str]:
+        return [
+            self.tr("Why is the sky blue?"),
+            self.tr("Write a short story about a lighthouse."),
+            self.tr("Write a Python function that reverses a string."),
+        ]
+
+    def _on_clicked(self) -> None:
+        button = self.sender()
+        if isinstance(button, TextButton):
+            self.suggestion_chosen.emit(button.text())

@@ -1,0 +1,229 @@
+"""One reply: its text, the timeline of its cycles, the counts, and the line of figures with the actions."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QAction, QEnterEvent, QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QToolButton, QVBoxLayout, QWidget
+
+from app.theme import PX_LABEL, active, is_theme_change, ui_font
+from app.widgets.counts_row import CountsRow
+from app.widgets.cycle_timeline import CycleTimeline
+from app.widgets.icon_button import HIT_SMALL, IconButton
+from app.widgets.token_text import TokenText
+from engine.records import CycleEvent, Event, Finished, PrefillProgress, StopReason
+from engine.statistics import ReplyStatistics
+
+
+class ReplyView(QWidget):
+    """A reply as its events arrive. The newest reply shows its marks; an old one only while it is pointed at."""
+
+    regenerate_requested = Signal()
+    statistics_changed = Signal(object)  # ReplyStatistics
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._statistics = ReplyStatistics()
+        self._finished: Finished | None = None
+        self._old = False
+        self.text = TokenText(self)
+        self.timeline = CycleTimeline(self)
+        self.counts = CountsRow(self)
+        self._progress = QLabel(self)
+        self._failure = QLabel(self)
+        self._figures = QLabel(self)
+        self._menu = self._make_menu()
+        self._cycles = self._make_cycles_panel()
+        self._actions = self._make_actions()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        for widget in (self._progress, self.text, self._failure, self._cycles, self._actions):
+            column.addWidget(widget)
+        for label in (self._progress, self._failure):
+            label.setWordWrap(True)
+            label.hide()
+        self._cycles.hide()
+        self._actions.hide()
+        self.text.hide()
+        self.text.cycle_clicked.connect(self._select_cycle)
+        self.timeline.cycle_selected.connect(self._select_cycle)
+        self.text.set_live(True)
+        self._dress()
+
+    def _make_menu(self) -> QMenu:
+        menu = QMenu(self)
+        self._keep = QAction(self.tr("Keep rejected guesses in the text"), menu)
+        self._keep.setCheckable(True)
+        self._keep.toggled.connect(self.text.set_keep_ghosts)
+        self._details = QAction(self.tr("Show cycles"), menu)
+        self._details.setCheckable(True)
+        self._details.setChecked(True)
+        self._details.toggled.connect(self._show_details)
+        menu.addAction(self._keep)
+        menu.addAction(self._details)
+        return menu
+
+    def _make_cycles_panel(self) -> QWidget:
+        panel = QWidget(self)
+        column = QVBoxLayout(panel)
+        column.setContentsMargins(0, 4, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self.timeline)
+        column.addWidget(self.counts)
+        return panel
+
+    def _make_actions(self) -> QWidget:
+        row = QWidget(self)
+        layout = QHBoxLayout(row)
+        layout.setContentsMargins(2, 0, 0, 0)
+        layout.setSpacing(4)
+        self._figures.setFont(ui_font(PX_LABEL))
+        self._figures.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        layout.addWidget(self._figures, 1)
+        self.copy_button = IconButton("copy", self.tr("Copy reply"), row, HIT_SMALL)
+        self.copy_button.clicked.connect(self.copy)
+        self.regenerate_button = IconButton("regenerate", self.tr("Regenerate"), row, HIT_SMALL)
+        self.regenerate_button.clicked.connect(self.regenerate_requested)
+        more = IconButton("ellipsis", self.tr("More"), row, HIT_SMALL)
+        more.setMenu(self._menu)
+        more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        for button in (self.copy_button, self.regenerate_button, more):
+            layout.addWidget(button)
+        return row
+
+    # Events
+
+    def append(self, event: Event) -> None:
+        """Show one event of the reply."""
+        self.append_many([event])
+
+    def append_many(self, events: list[Event]) -> None:
+        """Show events in order; cycles that follow one another are laid out together."""
+        run: list[CycleEvent] = []
+        for event in events:
+            if isinstance(event, CycleEvent):
+                run.append(event)
+                continue
+            self._append_cycles(run)
+            run = []
+            if isinstance(event, PrefillProgress):
+                self._show_prefill(event)
+            else:
+                self._finish(event)
+        self._append_cycles(run)
+
+    def _append_cycles(self, events: list[CycleEvent]) -> None:
+        if not events:
+            return
+        if self.text.isHidden():
+            self._progress.hide()
+            self.text.show()
+            self._show_details()
+        self.text.append_cycles(events)
+        for event in events:
+            self._statistics = self._statistics.with_cycle(event.record)
+            self.timeline.append(event.record)
+        self.counts.set_statistics(self._statistics)
+        self.statistics_changed.emit(self._statistics)
+
+    def _show_prefill(self, event: PrefillProgress) -> None:
+        text = self.tr("Reading the prompt… {done} of {total} tokens")
+        self._progress.setText(text.replace("{done}", f"{event.done:,}").replace("{total}", f"{event.total:,}"))
+        self._progress.show()
+
+    def _finish(self, event: Finished) -> None:
+        self._finished = event
+        self._progress.hide()
+        self.text.append_tail(event.tail)
+        if event.tail:
+            self.text.show()
+        self.text.set_live(False)
+        self.text.setAccessibleDescription(self.counts.summary() if self._statistics.cycles else "")
+        if event.reason is StopReason.FAILED:
+            sentence = event.message or self.tr("The reply could not be finished.")
+            self._failure.setText(f"⚠ {sentence}")
+            self._failure.setAccessibleName(self.tr("Error: {sentence}").replace("{sentence}", sentence))
+            self._failure.show()
+        self._figures.setText(self._figures_text(event))
+        self.copy_button.setEnabled(bool(self.source_text()))
+        self._actions.show()
+
+    def _figures_text(self, event: Finished) -> str:
+        reasons = {
+            StopReason.STOPPED: self.tr("Stopped"),
+            StopReason.LENGTH: self.tr("Ended at the length limit"),
+            StopReason.CONTEXT_FULL: self.tr("Ended because the context is full"),
+        }
+        parts = [reasons[event.reason]] if event.reason in reasons else []
+        if not self._statistics.emitted and event.reason is not StopReason.FAILED:
+            parts.append(self.tr("no tokens"))
+        return " · ".join(parts + self._figures_parts())
+
+    def _figures_parts(self) -> list[str]:
+        s = self._statistics
+        parts = []
+        if s.tokens_per_second is not None:
+            parts.append(self.tr("{speed} tok/s").replace("{speed}", f"{s.tokens_per_second:.1f}"))
+        if s.acceptance is not None:
+            parts.append(self.tr("{share} % accepted").replace("{share}", f"{s.acceptance * 100:.0f}"))
+        if s.speed_up is not None and s.drafted:
+            parts.append(self.tr("{factor}× plain").replace("{factor}", f"{s.speed_up:.1f}"))
+        return parts
+
+    # State
+
+    def source_text(self) -> str:
+        """The reply exactly as generated."""
+        return self.text.source_text()
+
+    def statistics(self) -> ReplyStatistics:
+        """The figures so far."""
+        return self._statistics
+
+    def is_finished(self) -> bool:
+        """True once the reply's last event has been shown."""
+        return self._finished is not None
+
+    def copy(self) -> None:
+        """Put the reply's source text on the clipboard."""
+        QGuiApplication.clipboard().setText(self.source_text())
+
+    def set_old(self, old: bool) -> None:
+        """An old reply hides its marks and cycles until it is pointed at, or asked for in its menu."""
+        self._old = old
+        self._details.setChecked(not old)
+        self._show_details()
+
+    def set_keep_ghosts(self, keep: bool) -> None:
+        """Keep rejected guesses in the text."""
+        self._keep.setChecked(keep)
+
+    def _show_details(self) -> None:
+        shown = self._details.isChecked()
+        self._cycles.setVisible(shown and self._statistics.cycles + (not self.text.isHidden()) > 0)
+        self.text.set_tinted(shown or self.underMouse())
+
+    def _select_cycle(self, number: int) -> None:
+        self.text.select_cycle(number)
+        self.timeline.select(number)
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        super().enterEvent(event)
+        self.text.set_tinted(True)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.text.set_tinted(self._details.isChecked())
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if is_theme_change(event) and hasattr(self, "_actions"):
+            self._dress()
+
+    def _dress(self) -> None:
+        theme = active()
+        for label, role in ((self._progress, "text2"), (self._figures, "text2"), (self._failure, "error")):
+            palette = label.palette()
+            palette.setColor(label.foregroundRole(), theme.color(role))
+            label.setPalette(palette)

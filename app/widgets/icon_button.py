@@ -1,0 +1,64 @@
+"""Buttons that carry an icon of ours and take its colour anew when the theme changes."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
+
+from app.icons import BOX, icon
+from app.theme import is_theme_change
+
+HIT = 28
+HIT_SMALL = 24
+
+
+class IconButton(QToolButton):
+    """A square button with an icon only. `text` is its accessible name and tooltip."""
+
+    def __init__(self, icon_name: str, text: str, parent: QWidget | None = None, hit: int = HIT) -> None:
+        super().__init__(parent)
+        self._icon_name = icon_name
+        self.setText(text)
+        self.setToolTip(text)
+        self.setAccessibleName(text)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+        self.setIconSize(QSize(BOX, BOX))
+        self.setFixedSize(hit, hit)
+        self.setStyleSheet("padding: 0;")
+        self.setIcon(icon(icon_name))
+
+    def set_icon_name(self, name: str) -> None:
+        """Show another icon."""
+        self._icon_name = name
+        self.setIcon(icon(name))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if is_theme_change(event) and hasattr(self, "_icon_name"):
+            self.setIcon(icon(self._icon_name))
+
+
+class TextButton(QPushButton):
+    """A button with text and perhaps an icon. kind: "primary", "secondary" or "ghost"."""
+
+    def __init__(self, text: str, kind: str = "secondary", icon_name: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        self.setProperty("kind", kind)
+        self._icon_role = {"primary": "on_accent"}.get(kind, "text2")
+        self._icon_name = icon_name
+        self.setIconSize(QSize(BOX, BOX))
+        self._set_icon()
+
+    def set_icon_name(self, name: str) -> None:
+        """Show another icon; an empty name shows none."""
+        self._icon_name = name
+        self._set_icon()
+
+    def _set_icon(self) -> None:
+        if self._icon_name:
+            self.setIcon(icon(self._icon_name, self._icon_role))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if is_theme_change(event) and hasattr(self, "_icon_name"):
+            self._set_icon()

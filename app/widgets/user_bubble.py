@@ -1,0 +1,141 @@
+"""What the user said: a bubble at the right edge, as wide as its text and at most 560."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QEvent, QRectF, Qt
+from PySide6.QtGui import QPainter, QResizeEvent, QTextOption
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+
+from app.theme import PX_TEXT, RADIUS_BUBBLE, active, is_theme_change, ui_font
+from app.widgets.chunked_edit import ChunkedEdit
+from app.widgets.icon_button import TextButton
+
+MAX_WIDTH = 560
+SHORT_CHARACTERS = 1500
+SHORT_LINES = 12
+OPEN_HEIGHT = 420
+_PAD_X, _PAD_Y = 14, 8
+
+
+class UserBubble(QWidget):
+    """One message of the user. Long ones show their beginning, and on request all of it in a box that scrolls."""
+
+    def __init__(self, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._text = text
+        self._short = _beginning(text)
+        self._open = False
+        self._body = _Body(self)
+        self._more = TextButton("", "ghost", "chevron-down", self)
+        self._more.clicked.connect(self._toggle)
+        self._more.setVisible(self._short != text)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(self._body)
+        column.addLayout(row)
+        column.addWidget(self._more, 0, Qt.AlignmentFlag.AlignRight)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._show()
+
+    def text(self) -> str:
+        """The whole message."""
+        return self._text
+
+    def is_open(self) -> bool:
+        """True while a long message shows all its text."""
+        return self._open
+
+    def _toggle(self) -> None:
+        self._open = not self._open
+        self._show()
+
+    def _show(self) -> None:
+        whole = self._open or self._short == self._text
+        self._body.set_text(self._text if whole else self._short + "…")
+        size = self.tr("{count} characters").replace("{count}", f"{len(self._text):,}")
+        self._more.setText(self.tr("Show less") if self._open else f"{self.tr('Show all')} · {size}")
+        self._more.set_icon_name("chevron-up" if self._open else "chevron-down")
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._fit()
+
+    def _fit(self) -> None:
+        self._body.fit(min(MAX_WIDTH, max(self.width(), 120)), scrolls=self._open)
+
+
+def _beginning(text: str) -> str:
+    """The text itself if it is short, else its first lines."""
+    if len(text) <= SHORT_CHARACTERS and text.count("\n") < SHORT_LINES + 4:
+        return text
+    return "\n".join(text[:SHORT_CHARACTERS].split("\n")[:SHORT_LINES])
+
+
+class _Body(ChunkedEdit):
+    """The text on its rounded ground."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setReadOnly(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setUndoRedoEnabled(False)
+        self.setFont(ui_font(PX_TEXT))
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self.setTabChangesFocus(True)
+        self.setCursorWidth(0)
+        self.document().setDocumentMargin(0)
+        self.setViewportMargins(_PAD_X, _PAD_Y, _PAD_X, _PAD_Y)
+        self.viewport().setAutoFillBackground(False)
+        self.setAccessibleName(self.tr("Your message"))
+
+    def fit(self, width: int, scrolls: bool) -> None:
+        """Take the size of the text; width: the most there is. scrolls: in a box of bounded height."""
+        policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.setVerticalScrollBarPolicy(policy)
+        if scrolls:
+            self.setFixedSize(width, OPEN_HEIGHT)
+            return
+        metrics = self.fontMetrics()
+        widest = 0
+        block = self.document().firstBlock()
+        while block.isValid() and widest < width:
+            widest = max(widest, metrics.horizontalAdvance(block.text()) + 4)
+            block = block.next()
+        self.setFixedWidth(min(width, max(widest, 8) + 2 * _PAD_X))
+        self.setFixedHeight(math.ceil(self._lines() * metrics.lineSpacing()) + 2 * _PAD_Y)
+
+    def _lines(self) -> int:
+        lines = 0
+        block = self.document().firstBlock()
+        while block.isValid():
+            self.document().documentLayout().blockBoundingRect(block)  # lays the block out
+            lines += max(block.layout().lineCount(), 1)
+            block = block.next()
+        return lines
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Paint:
+            painter = QPainter(self)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(active().color("raised"))
+            painter.drawRoundedRect(QRectF(self.rect()), RADIUS_BUBBLE, RADIUS_BUBBLE)
+            painter.end()
+            return True
+        return super().event(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if is_theme_change(event):
+            self.update()

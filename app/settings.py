@@ -204,8 +204,8 @@ class AppSettings:
     system_prompt: str = _setting(
         "",
         Declaration(
-            _T("Settings", "System prompt"),
-            _T("Settings", "Put before every chat. Empty leaves it to the model's template."),
+            _T("Settings", "Instructions"),
+            _T("Settings", "Put before every chat as its system prompt. Empty leaves it to the model's template."),
             PROMPT,
             "text",
         ),

@@ -13,6 +13,7 @@ from app.states import HostState
 from app.theme import PX_CAPTION, PX_CONTROL, PX_LABEL, SPACING_BLOCK, SPACING_PART, is_theme_change
 from app.ui.panel import Dot, ElidedLabel
 from app.ui.status_line import TONES
+from app.widgets.icon_button import TextButton
 from engine.records import LoadProgress, ModelInfo
 
 MEGA = 1_000_000
@@ -51,8 +52,7 @@ class ModelChip(QWidget):
         self.menu = QMenu(self.button)
         self.menu.setToolTipsVisible(True)
         self.button.setMenu(self.menu)
-        self.cancel_button = QPushButton(self.tr("Cancel"))
-        self.cancel_button.setProperty("kind", "ghost")
+        self.cancel_button = TextButton(self.tr("Cancel"), "ghost")
         self.cancel_button.setAccessibleName(self.tr("Cancel the load"))
         self.cancel_button.clicked.connect(self._on_cancel)
         row = QHBoxLayout(self)

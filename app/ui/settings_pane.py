@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFont, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.declaration import GROUPS
-from app.icons import icon
 from app.live_settings import LiveSettings
 from app.settings import declaration, names
 from app.theme import PX_CONTROL, PX_LABEL, PX_TEXT, SPACING_PART, SPACING_TURN, SPACING_WIDE
 from app.ui.panel import Panel, ToneLabel
 from app.ui.setting_editors import PathEditor, words
 from app.ui.setting_rows import Card, SettingRow
+from app.widgets.icon_button import TextButton
 
 HEADER_HEIGHT = 56
 COLUMN_WIDTH = 720
@@ -38,12 +38,10 @@ class SettingsPane(Panel):
         self._settings = settings
         self._rows: dict[str, SettingRow] = {}
         self._titles: dict[str, QWidget] = {}
-        self.back_button = QPushButton(self.tr("Back to chat"))
-        self.back_button.setProperty("kind", "ghost")
+        self._wanted = GROUPS[0][0]
+        self.back_button = TextButton(self.tr("Back to chat"), "ghost")
         self.back_button.clicked.connect(self.back)
-        self.reset_button = QPushButton(self.tr("Reset to defaults"))
-        self.reset_button.setProperty("kind", "ghost")
-        self.reset_button.setIcon(icon("regenerate"))
+        self.reset_button = TextButton(self.tr("Reset to defaults"), "ghost", "regenerate")
         self.reset_button.clicked.connect(settings.reset)
         self._scroll = QScrollArea()
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -111,8 +109,14 @@ class SettingsPane(Panel):
         return self._rows[name]
 
     def show_group(self, group: str) -> None:
-        """Scroll a group to the top."""
-        self._scroll.verticalScrollBar().setValue(self._titles[group].y())
+        """Scroll a group to the top, as soon as the page has its final height."""
+        self._wanted = group
+        self._scroll_to_wanted()
+        QTimer.singleShot(0, self, self._scroll_to_wanted)
+
+    @Slot()
+    def _scroll_to_wanted(self) -> None:
+        self._scroll.verticalScrollBar().setValue(self._titles[self._wanted].y())
 
     @Slot(str, object)
     def _on_edited(self, name: str, value: Any) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QListWidgetItem, QVBoxLayout, QWidget
 
 from app.declaration import GROUPS
 from app.theme import PX_CAPTION, SPACING_BLOCK, SPACING_PART
 from app.ui.panel import Panel, ToneLabel
 from app.ui.setting_editors import words
 from app.ui.side_bar import WIDTH, RowList
+from app.widgets.icon_button import TextButton
 
 GROUP = Qt.ItemDataRole.UserRole
 
@@ -23,8 +24,7 @@ class SettingsSide(Panel):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("side", "right", parent)
         self.setFixedWidth(WIDTH)
-        self.back_button = QPushButton("‹  " + self.tr("Back to chat"))
-        self.back_button.setProperty("kind", "ghost")
+        self.back_button = TextButton("‹  " + self.tr("Back to chat"), "ghost")
         self.back_button.setAccessibleName(self.tr("Back to chat"))
         self.back_button.clicked.connect(self.back)
         head = QHBoxLayout()

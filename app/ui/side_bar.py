@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QListWidget,
     QListWidgetItem,
-    QPushButton,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -33,7 +32,7 @@ from app.theme import (
     ui_font,
 )
 from app.ui.panel import Panel, ToneLabel
-from app.widgets.icon_button import IconButton
+from app.widgets.icon_button import IconButton, TextButton
 
 WIDTH = 248
 ROW_HEIGHT = 36
@@ -111,8 +110,7 @@ class SideBar(Panel):
         self.list.setAccessibleName(self.tr("Chats"))
         self.list.itemClicked.connect(self._on_item)
         self.list.itemActivated.connect(self._on_item)
-        self.settings_button = QPushButton(self.tr("Settings"))
-        self.settings_button.setProperty("kind", "ghost")
+        self.settings_button = TextButton(self.tr("Settings"), "ghost", "settings")
         self.settings_button.setToolTip(self.tr("Settings (Ctrl+,)"))
         self.settings_button.clicked.connect(self.settings)
         bottom = QHBoxLayout()
@@ -161,7 +159,6 @@ class SideBar(Panel):
 
     def _dress(self) -> None:
         self._brand.setPixmap(icon("brand", "accent", 20).pixmap(QSize(20, 20), self.devicePixelRatio()))
-        self.settings_button.setIcon(icon("settings"))
 
     def changeEvent(self, event: QEvent) -> None:
         if is_theme_change(event) and hasattr(self, "settings_button"):

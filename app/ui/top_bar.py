@@ -48,7 +48,7 @@ class TopBar(Panel):
 
     def _dress(self) -> None:
         dark = active().dark
-        self.theme_button.set_icon("sun" if dark else "moon")
+        self.theme_button.set_icon_name("sun" if dark else "moon")
         words = self.tr("Light theme") if dark else self.tr("Dark theme")
         self.theme_button.setToolTip(words)
         self.theme_button.setAccessibleName(words)

@@ -1,0 +1,192 @@
+"""The settings page: every declared setting has a working editor, and a change counts at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QAbstractButton, QApplication
+from pytestqt.qtbot import QtBot
+
+from app.declaration import HIDDEN
+from app.live_settings import LiveSettings
+from app.settings import AppSettings, declaration, default_of, names
+from app.settings_store import SettingsStore
+from app.ui.setting_editors import SliderEditor
+from app.ui.setting_rows import help_text
+from app.ui.settings_pane import SettingsPane
+from app.ui.switches import Segmented, Switch
+
+SHOWN = [name for name in names() if declaration(name).group != HIDDEN]
+
+
+@pytest.fixture
+def live(tmp_path: Path, qtbot: QtBot) -> Any:
+    settings = LiveSettings(SettingsStore(tmp_path), AppSettings())
+    yield settings
+    settings.flush()
+
+
+@pytest.fixture
+def pane(live: LiveSettings, qtbot: QtBot) -> SettingsPane:
+    widget = SettingsPane(live)
+    qtbot.addWidget(widget)
+    widget.resize(1190, 850)
+    widget.show()
+    return widget
+
+
+def button(pane: SettingsPane, name: str, words: str) -> QAbstractButton:
+    editor = pane.row(name).editor
+    return next(found for found in editor.findChildren(QAbstractButton) if found.text() == words)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_every_setting_has_a_named_control(pane: SettingsPane, name: str) -> None:
+    editor = pane.row(name).editor
+    assert (editor.focusProxy() or editor).accessibleName() == declaration(name).label
+
+
+def test_help_names_range_and_default() -> None:
+    assert help_text(declaration("neuron_share"), 1.0).endswith("10 to 100 %, default 100 %.")
+    assert help_text(declaration("gamma"), 4).endswith("1 to 15, default 4.")
+    assert help_text(declaration("temperature"), 0.0).endswith("0 to 2, default 0.")
+    assert help_text(declaration("speculation"), True).endswith("Default: on.")
+    assert help_text(declaration("draft_weight_bits"), 8).endswith("Default: 8 bit.")
+
+
+def test_a_click_changes_the_setting(pane: SettingsPane, live: LiveSettings, qtbot: QtBot) -> None:
+    switch = pane.row("speculation").editor
+    assert isinstance(switch, Switch)
+    qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
+    assert live.current.speculation is False
+    qtbot.mouseClick(button(pane, "draft_weight_bits", "Same"), Qt.MouseButton.LeftButton)
+    assert live.current.draft_weight_bits == 16
+
+
+def test_keys_move_a_slider_by_one_step_and_by_ten(pane: SettingsPane, live: LiveSettings, qtbot: QtBot) -> None:
+    editor = pane.row("temperature").editor
+    assert isinstance(editor, SliderEditor)
+    qtbot.keyClick(editor.slider, Qt.Key.Key_Right)
+    assert live.current.temperature == 0.05
+    qtbot.keyClick(editor.slider, Qt.Key.Key_PageUp)
+    assert live.current.temperature == 0.55
+    qtbot.keyClick(editor.slider, Qt.Key.Key_End)
+    assert live.current.temperature == 2.0
+
+
+def test_arrow_keys_move_between_segments(pane: SettingsPane, live: LiveSettings, qtbot: QtBot) -> None:
+    first = button(pane, "theme", "System")
+    first.setFocus()
+    qtbot.keyClick(first, Qt.Key.Key_Right)
+    assert live.current.theme == "light"
+
+
+def test_the_fixed_length_is_asked_only_where_it_counts(pane: SettingsPane, live: LiveSettings, qtbot: QtBot) -> None:
+    assert not pane.row("gamma").isVisible()
+    qtbot.mouseClick(button(pane, "gamma_fixed", "Fixed"), Qt.MouseButton.LeftButton)
+    assert pane.row("gamma").isVisible() and live.current.gamma_fixed
+
+
+def test_a_seed_that_is_no_number_goes_back(pane: SettingsPane, live: LiveSettings, qtbot: QtBot) -> None:
+    field = pane.row("seed").editor
+    qtbot.keyClicks(field, "42")
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert live.current.seed == 42
+    field.selectAll()
+    qtbot.keyClicks(field, "-7x")
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert live.current.seed == 42 and field.text() == "42"
+    field.clear()
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert live.current.seed is None
+
+
+def test_reset_brings_back_all_but_the_model(pane: SettingsPane, live: LiveSettings, qtbot: QtBot) -> None:
+    changed = {"model": "/m", "temperature": 1.0, "speculation": False, "seed": 5, "system_prompt": "S", "gamma": 9}
+    for name, value in changed.items():
+        live.set(name, value)
+    qtbot.mouseClick(pane.reset_button, Qt.MouseButton.LeftButton)
+    assert live.current == AppSettings(model="/m")
+    assert pane.row("system_prompt").editor.toPlainText() == ""
+
+
+@pytest.mark.parametrize("name", [name for name in SHOWN if name != "model"])
+def test_a_change_from_elsewhere_is_shown_and_not_sent_back(pane: SettingsPane, live: LiveSettings, name: str) -> None:
+    other = {
+        "context": 4096,
+        "draft_weight_bits": 16,
+        "theme": "dark",
+        "send_key": "ctrl+enter",
+        "seed": 3,
+        "system_prompt": "S",
+        "max_new_tokens": 5,
+        "top_k": 5,
+    }
+    default = default_of(name)
+    value = other.get(name, not default if isinstance(default, bool) else declaration(name).high)
+    if value == default:
+        value = declaration(name).low
+    sent: list[str] = []
+    pane.row(name).changed.connect(lambda name, _: sent.append(name))
+    live.set(name, value)
+    assert getattr(live.current, name) == value != default
+    assert sent == []
+
+
+def test_the_wheel_does_not_change_a_value_without_focus(pane: SettingsPane, live: LiveSettings) -> None:
+    slider = pane.row("temperature").editor.slider
+    wheel = QWheelEvent(
+        QPointF(5, 5),
+        slider.mapToGlobal(QPointF(5, 5)),
+        QPoint(0, 120),
+        QPoint(0, 120),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(slider, wheel)
+    assert live.current.temperature == 0.0
+
+
+def test_segments_say_their_setting_to_screen_readers(pane: SettingsPane) -> None:
+    editor = pane.row("theme").editor
+    assert isinstance(editor, Segmented)
+    assert {found.accessibleName() for found in editor.findChildren(QAbstractButton)} == {
+        "Theme: System",
+        "Theme: Light",
+        "Theme: Dark",
+    }
+
+
+def test_a_group_can_be_scrolled_to(pane: SettingsPane, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(pane.group_in_view) as seen:
+        pane.show_group("appearance")
+    assert seen.args == ["appearance"]
+
+
+def test_changes_are_written_a_moment_later_and_on_flush(tmp_path: Path, qtbot: QtBot) -> None:
+    store = SettingsStore(tmp_path)
+    live = LiveSettings(store, AppSettings())
+    live.set("top_k", 7)
+    assert not store.path.exists()
+    live.flush()
+    assert SettingsStore(tmp_path).load().settings.top_k == 7
+    live.set("top_k", 8)
+    qtbot.waitUntil(lambda: SettingsStore(tmp_path).load().settings.top_k == 8, timeout=3000)
+
+
+def test_settings_that_cannot_be_kept_still_count_and_are_told_once(tmp_path: Path, qtbot: QtBot) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("in the way")
+    live = LiveSettings(SettingsStore(blocker / "config"), AppSettings())
+    told: list[str] = []
+    live.not_kept.connect(told.append)
+    for value in (1, 2):
+        live.set("top_k", value)
+        live.flush()
+    assert live.current.top_k == 2 and len(told) == 1 and "will not be kept" in told[0]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from builders import byte_tokenizer, write_json
 from tokenizers import AddedToken, Tokenizer, decoders, normalizers, pre_tokenizers, processors
 from tokenizers.models import BPE
 
+from builders import byte_tokenizer, write_json
 from engine.text.tokenizer import Tokenizer as SpecularTokenizer
 
 SPACE = "▁"
@@ -39,9 +39,7 @@ def spm_tokenizer(
         merges += parts
         tokens += [left + right for left, right in parts]
     vocabulary = {token: i for i, token in enumerate(dict.fromkeys(tokens))}
-    raw = Tokenizer(
-        BPE(vocabulary, list(dict.fromkeys(merges)), unk_token="<unk>", fuse_unk=True, byte_fallback=True)
-    )
+    raw = Tokenizer(BPE(vocabulary, list(dict.fromkeys(merges)), unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     raw.normalizer = normalizers.Replace(" ", SPACE)
     raw.pre_tokenizer = pre_tokenizers.Metaspace(SPACE, prepend_scheme="first", split=True)
     if decoder == "strip":
@@ -70,3 +68,18 @@ def every_kind(folder: Path) -> dict[str, SpecularTokenizer]:
         "spm-metaspace": spm_tokenizer(folder / "metaspace", decoder="metaspace"),
     }
     return {name: SpecularTokenizer.from_folder(path) for name, path in folders.items()}
+
+
+def add_tokens(
+    folder: Path, special: tuple[str, ...], plain: tuple[str, ...] = (), *, begins: str | None = None
+) -> Path:
+    """Add tokens to the tokenizer in `folder`; `begins` makes its post-processor put that token first."""
+    path = str(folder / "tokenizer.json")
+    raw = Tokenizer.from_file(path)
+    raw.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
+    raw.add_tokens([AddedToken(token, special=False, normalized=False) for token in plain])
+    if begins is not None:
+        pair = (begins, raw.token_to_id(begins))
+        raw.post_processor = processors.TemplateProcessing(single=f"{begins} $A", special_tokens=[pair])
+    raw.save(path)
+    return folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import tokenizers
 
@@ -24,7 +24,7 @@ class ControlEncoder:
     are replaced by private aliases, added tokens whose text holds a fresh random number, and the string is encoded
     with all real control tokens off; alias ids are then mapped back.
 
-    control: text of each control token, by id. Adds the aliases to `raw`, above its vocabulary.
+    control: the control tokens, by id. Adds the aliases to `raw`, above its vocabulary.
     """
 
     def __init__(self, raw: tokenizers.Tokenizer, control: dict[int, tokenizers.AddedToken]) -> None:
@@ -58,16 +58,18 @@ class ControlEncoder:
                 self._raw.encode_special_tokens = False
                 return list(self._raw.encode("".join(t for t, _ in parts), add_special_tokens=False).ids)
         with self._lock:
-            self._avoid_collision(parts)
             ids = self._encode_aliased(parts, broken=False)
             if any(i in self._tokens for i in ids):
-                # A vocabulary may hold a control token's text as a common piece too: break that text in two.
+                # A vocabulary may hold a control token's text as a common piece too: break that text in two. (Where
+                # the tokenizer starts every section with a space, the broken text gains one.)
                 ids = self._encode_aliased(parts, broken=True)
         return [real for i in ids if (real := self._meaning.get(i, i)) is not None]
 
     def _encode_aliased(self, parts: Sequence[tuple[str, bool]], *, broken: bool) -> list[int]:
         pieces: list[str] = []
         for text, allowed in parts:
+            if self._nonce in text:  # nobody can guess it, but nothing may depend on that
+                text = text.replace(self._nonce, self._nonce[:8] + self._alias(None) + self._nonce[8:])
             if allowed:
                 pieces.append(self._pattern.sub(lambda match: self._alias(match.group()), text))
             else:
@@ -98,11 +100,6 @@ class ControlEncoder:
             self._meaning[alias_id] = self._ids[text] if text else None
             self._aliases[key] = alias
         return self._aliases[key]
-
-    def _avoid_collision(self, parts: Iterable[tuple[str, bool]]) -> None:
-        while any(self._nonce in text for text, _ in parts):
-            self._nonce = secrets.token_hex(8)
-            self._aliases.clear()
 
 
 def _token_pattern(token: tokenizers.AddedToken) -> str:

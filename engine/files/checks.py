@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from engine.errors import ModelFileError
 from engine.files.config import ModelConfig
 from engine.files.safetensors_header import ITEM_BYTES, TensorEntry
+from engine.files.wording import shown
 
 EMBEDDING = "model.embed_tokens.weight"
 HEAD = "lm_head.weight"
@@ -54,12 +55,12 @@ def needed_entries(config: ModelConfig, entries: Mapping[str, TensorEntry], wher
     for name, shape in expected.items():
         if entries[name].dtype not in ITEM_BYTES:
             raise ModelFileError(
-                f"{entries[name].file.name} holds {name} as {entries[name].dtype}; "
+                f"{entries[name].file.name} holds {name} as {shown(entries[name].dtype)}; "
                 f"supported element types are {', '.join(ITEM_BYTES)}."
             )
         if entries[name].shape != shape:
             raise ModelFileError(
-                f"{entries[name].file.name} holds {name} as {list(entries[name].shape)}, "
+                f"{entries[name].file.name} holds {name} as {shown(list(entries[name].shape))}, "
                 f"but config.json calls for {list(shape)}."
             )
     return {name: entries[name] for name in expected}

@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.errors import ModelFileError
 from engine.files.json_file import read_json
+from engine.files.wording import shown
 
 FAMILIES = {"LlamaForCausalLM": "llama", "MistralForCausalLM": "llama"}
 ACTIVATIONS = ("silu", "relu", "gelu", "gelu_pytorch_tanh")
@@ -104,7 +105,9 @@ def _architecture(config: dict[str, Any]) -> str:
         raise ModelFileError(f"config.json names no architecture; supported are {supported}.")
     if names[0] not in FAMILIES:
         own_code = " and needs code of its own, which is never run" if "auto_map" in config else ""
-        raise ModelFileError(f"The architecture {names[0]} is not supported{own_code}; supported are {supported}.")
+        raise ModelFileError(
+            f"The architecture {shown(names[0])} is not supported{own_code}; supported are {supported}."
+        )
     return names[0]
 
 
@@ -113,12 +116,12 @@ def _refuse_quantized(config: dict[str, Any]) -> None:
     if quantization is not None:
         method = quantization.get("quant_method", "unknown") if isinstance(quantization, dict) else "unknown"
         raise ModelFileError(
-            f"config.json says the weights are quantised ({method}); use the unquantised model or a GGUF of it."
+            f"config.json says the weights are quantised ({shown(method)}); use the unquantised model or a GGUF of it."
         )
 
 
 def _bad(key: str, value: object, rule: str) -> ModelFileError:
-    return ModelFileError(f"config.json has {key} = {value!r}, but it {rule}.")
+    return ModelFileError(f"config.json has {key} = {shown(value)}, but it {rule}.")
 
 
 def _size(values: dict[str, Any], key: str, default: int | None = None) -> int:
@@ -184,7 +187,7 @@ def _rope(config: dict[str, Any], context: int) -> tuple[float, dict[str, Any] |
         return theta, None
     if not isinstance(kind, str) or kind not in ROPE_KINDS:
         raise ModelFileError(
-            f"config.json asks for RoPE scaling of kind {kind!r}; supported are default, {', '.join(ROPE_KINDS)}."
+            f"config.json asks for RoPE scaling of kind {shown(kind)}; supported are default, {', '.join(ROPE_KINDS)}."
         )
     result: dict[str, Any] = {"rope_type": kind} | {key: _number(scaling, key) for key in ROPE_KINDS[kind]}
     if kind == "llama3":

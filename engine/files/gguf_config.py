@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.errors import ModelFileError
 from engine.files.gguf_reader import GgufFile
+from engine.files.wording import shown
 
 ARCHITECTURES = ("llama",)
 CHAT_END_MARKERS = ("<|im_end|>", "<|eot_id|>", "<|end|>")
@@ -20,7 +21,7 @@ def gguf_config(file: GgufFile) -> dict[str, Any]:
     architecture = file.metadata.get("general.architecture")
     if architecture not in ARCHITECTURES:
         raise ModelFileError(
-            f"{file.path.name} has the architecture {architecture!r}; supported are {', '.join(ARCHITECTURES)}."
+            f"{file.path.name} has the architecture {shown(architecture)}; supported are {', '.join(ARCHITECTURES)}."
         )
     reader = _Values(file, f"{architecture}.")
     if reader.whole("expert_count", 0):
@@ -102,13 +103,13 @@ class _Values:
         if isinstance(value, list) and value and all(item == value[0] for item in value):
             value = value[0]  # a value per layer, all alike
         if not isinstance(value, int):
-            raise ModelFileError(f"{self.file.path.name} has {self.prefix}{key} = {value!r}, not a whole number.")
+            raise ModelFileError(f"{self.file.path.name} has {self.prefix}{key} = {shown(value)}, not a whole number.")
         return value
 
     def number(self, key: str, default: float) -> float:
         value = self._get(key, default)
         if not isinstance(value, int | float):
-            raise ModelFileError(f"{self.file.path.name} has {self.prefix}{key} = {value!r}, not a number.")
+            raise ModelFileError(f"{self.file.path.name} has {self.prefix}{key} = {shown(value)}, not a number.")
         return float(f"{value:.7g}")  # float32 in the file: 1e-05, not 9.999999747378752e-06
 
     def text(self, key: str) -> str:
@@ -126,7 +127,9 @@ def _rope_scaling(values: _Values, file: GgufFile, theta: float, head_dim: int) 
     if kind == "linear":
         return {"rope_type": "linear", "factor": values.number("rope.scaling.factor", 1.0)}
     if kind != "none":
-        raise ModelFileError(f"{file.path.name} asks for RoPE scaling of kind {kind}; supported are none and linear.")
+        raise ModelFileError(
+            f"{file.path.name} asks for RoPE scaling of kind {shown(kind)}; supported are none and linear."
+        )
     return _llama3_scaling(file, theta, head_dim) if "rope_freqs.weight" in file.tensors else None
 
 

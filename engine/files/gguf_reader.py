@@ -16,6 +16,7 @@ from typing import Any
 from engine.errors import ModelFileError
 from engine.files.disguise import ONLY_READ, refuse_disguised, unreadable
 from engine.files.gguf_types import SUPPORTED, TYPES, GgufType, type_name
+from engine.files.wording import shown
 
 SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 STRING, ARRAY = 8, 9
@@ -147,26 +148,26 @@ def _tensor_info(cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:
     name = cursor.string()
     dimensions = cursor.scalar("<I")
     if dimensions > MAX_DIMENSIONS:
-        raise cursor.damaged(f"{name} claims {dimensions} dimensions")
+        raise cursor.damaged(f"{shown(name)} claims {dimensions} dimensions")
     shape = tuple(cursor.scalar("<Q") for _ in range(dimensions))
     return name, shape[::-1], cursor.scalar("<I"), cursor.scalar("<Q")
 
 
 def _place(cursor: _Cursor, infos: list[tuple[str, tuple[int, ...], int, int]], align: Any) -> dict[str, GgufTensor]:
     if not isinstance(align, int) or not 0 < align <= 2**20:
-        raise cursor.damaged(f"its alignment is {align!r}")
+        raise cursor.damaged(f"its alignment is {shown(align)}")
     start = -(-cursor.at // align) * align
     tensors: dict[str, GgufTensor] = {}
     for name, shape, code, offset in infos:
         if code not in TYPES:
             raise ModelFileError(
-                f"{cursor.name} holds {name} as {type_name(code)}; supported tensor types are {SUPPORTED}."
+                f"{cursor.name} holds {shown(name)} as {type_name(code)}; supported tensor types are {SUPPORTED}."
             )
         if name in tensors:
-            raise cursor.damaged(f"it names {name} twice")
+            raise cursor.damaged(f"it names {shown(name)} twice")
         kind = TYPES[code]
         if not shape or shape[-1] % kind.block_values or offset % align:
-            raise cursor.damaged(f"{name} of type {kind.name} has shape {list(shape)} at offset {offset}")
+            raise cursor.damaged(f"{shown(name)} of type {kind.name} has shape {shown(list(shape))} at offset {offset}")
         nbytes = math.prod(shape) // kind.block_values * kind.block_bytes
         tensors[name] = GgufTensor(name, kind, shape, start + offset, nbytes)
     needed = max((tensor.offset + tensor.nbytes for tensor in tensors.values()), default=start)

@@ -20,6 +20,7 @@ from engine.files.gguf_names import folder_name, interleaved_heads
 from engine.files.gguf_reader import GgufFile, GgufTensor
 from engine.files.gguf_types import stored_dtype
 from engine.files.safetensors_header import ITEM_BYTES
+from engine.files.wording import shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,7 +51,7 @@ def plan_tensors(file: GgufFile, config: ModelConfig) -> list[PlannedTensor]:
             raise ModelFileError(f"{file.path.name} lacks the tensor for {name}: the model is not complete.")
         if tensor.shape != shape:
             raise ModelFileError(
-                f"{file.path.name} holds {tensor.name} as {list(tensor.shape)}, "
+                f"{file.path.name} holds {tensor.name} as {shown(list(tensor.shape))}, "
                 f"but its metadata calls for {list(shape)}."
             )
         dtype = stored_dtype(tensor.kind.name, len(shape))
@@ -105,11 +106,9 @@ def _values(rows: np.ndarray, tensor: PlannedTensor) -> np.ndarray:
     kind = tensor.source.kind.name
     if kind == tensor.dtype:
         return np.ascontiguousarray(rows)
-    values = dequantize(np.ascontiguousarray(rows), GGMLQuantizationType[kind])
-    if tensor.dtype == "F32":
-        return np.ascontiguousarray(values, np.float32)
-    with np.errstate(over="ignore"):
-        halves = values.astype(np.float16)
-    if not np.isfinite(halves).all():
-        raise ModelFileError(f"The tensor {tensor.source.name} has values that are no float16 numbers.")
-    return halves
+    with np.errstate(all="ignore"):  # infinite scales of a damaged file are found below
+        values = dequantize(np.ascontiguousarray(rows), GGMLQuantizationType[kind])
+        values = values.astype(np.float32 if tensor.dtype == "F32" else np.float16, copy=False)
+    if not np.isfinite(values).all():
+        raise ModelFileError(f"The tensor {tensor.source.name} has values that are no {tensor.dtype} numbers.")
+    return np.ascontiguousarray(values)

@@ -17,6 +17,7 @@ from tokenizers.models import BPE
 from engine.errors import ModelFileError
 from engine.files.gguf_config import token_id
 from engine.files.gguf_reader import GgufFile
+from engine.files.wording import shown
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4
 SPACE = "▁"
@@ -47,7 +48,9 @@ def write_tokenizer(file: GgufFile, folder: Path) -> tuple[str, ...]:
         "llama": _sentencepiece,
     }
     if kind not in builders:
-        raise ModelFileError(f"{file.path.name} has a tokenizer of kind {kind!r}; supported are {', '.join(builders)}.")
+        raise ModelFileError(
+            f"{file.path.name} has a tokenizer of kind {shown(kind)}; supported are {', '.join(builders)}."
+        )
     tokens = _distinct_tokens(file)
     tokenizer, notes = builders[kind](file, tokens)
     tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in _of_type(file, tokens, True)])
@@ -90,7 +93,7 @@ def _byte_level(file: GgufFile, tokens: list[str]) -> tuple[Tokenizer, tuple[str
     known = set(tokens)
     for merge in merges:
         if len(merge) != 2 or not known.issuperset(merge) or "".join(merge) not in known:
-            raise ModelFileError(f"{file.path.name} is damaged: its merge {' '.join(merge)!r} makes no token.")
+            raise ModelFileError(f"{file.path.name} is damaged: its merge {shown(' '.join(merge))} makes no token.")
     cutter = str(file.metadata.get("tokenizer.ggml.pre", "default"))
     vocabulary = {token: index for index, token in enumerate(tokens)}
     tokenizer = Tokenizer(BPE(vocabulary, merges, ignore_merges=cutter in LLAMA3_CUTTERS))
@@ -102,8 +105,8 @@ def _byte_level(file: GgufFile, tokens: list[str]) -> tuple[Tokenizer, tuple[str
     known_cutters = (*GPT2_CUTTERS, *DIGIT_CUTTERS, *LLAMA3_CUTTERS, *QWEN_CUTTERS)
     if cutter in known_cutters:
         return tokenizer, ()
-    note = f"{file.path.name} cuts text by an unknown rule ({cutter}); the rule of GPT-2 is used, so ids may differ."
-    return tokenizer, (note,)
+    rule = f"{file.path.name} cuts text by an unknown rule ({shown(cutter)})"
+    return tokenizer, (f"{rule}; the rule of GPT-2 is used, so some text may become other tokens.",)
 
 
 def _cut(cutter: str) -> Any:

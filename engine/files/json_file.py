@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.errors import ModelFileError
 from engine.files.disguise import refuse_disguised, unreadable
+from engine.files.wording import shown
 
 MAX_JSON_BYTES = 64 * 2**20
 
@@ -37,7 +38,7 @@ def parse_object(data: bytes, where: str) -> dict[str, Any]:
         if len(result) != len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
-            raise ModelFileError(f"{where} names {twice} twice.")
+            raise ModelFileError(f"{where} names {shown(twice)} twice.")
         return result
 
     try:

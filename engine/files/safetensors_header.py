@@ -14,6 +14,7 @@ from typing import Any
 from engine.errors import ModelFileError
 from engine.files.disguise import ONLY_READ, refuse_disguised, unreadable
 from engine.files.json_file import parse_object
+from engine.files.wording import shown
 
 ITEM_BYTES = {"F32": 4, "F16": 2, "BF16": 2}  # the element types a model's own tensors may have
 MAX_HEADER_BYTES = 100_000_000
@@ -75,7 +76,7 @@ def _entries(path: Path, header: dict[str, Any], data_start: int, size: int) -> 
         dtype, shape, begin, end = _fields(path, name, value)
         spans.append((begin, end))
         if dtype in ITEM_BYTES and end - begin != math.prod(shape) * ITEM_BYTES[dtype]:
-            raise _damaged(path, name, f"{end - begin} bytes do not make a {list(shape)} of {dtype}")
+            raise _damaged(path, name, f"{end - begin} bytes do not make a {shown(list(shape))} of {dtype}")
         entries[name] = TensorEntry(name, dtype, shape, path, data_start + begin, end - begin)
     _check_spans(path, sorted(spans), data_start, size)
     return entries
@@ -108,4 +109,4 @@ def _check_spans(path: Path, spans: list[tuple[int, int]], data_start: int, size
 
 
 def _damaged(path: Path, name: str, cause: str) -> ModelFileError:
-    return ModelFileError(f"{path.name} is damaged at {name}: {cause}.")
+    return ModelFileError(f"{path.name} is damaged at {shown(name)}: {cause}.")

@@ -10,6 +10,7 @@ from engine.errors import ModelFileError
 from engine.files.disguise import ONLY_READ, PICKLE_SUFFIXES
 from engine.files.json_file import read_json
 from engine.files.safetensors_header import TensorEntry, read_header
+from engine.files.wording import shown
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -41,7 +42,7 @@ def _merge(folder: Path, names: Iterable[str]) -> dict[str, TensorEntry]:
     for name in names:
         for tensor, entry in read_header(folder / name).items():
             if tensor in entries:
-                raise ModelFileError(f"{tensor} is in two shards, {entries[tensor].file.name} and {name}.")
+                raise ModelFileError(f"{shown(tensor)} is in two shards, {entries[tensor].file.name} and {name}.")
             entries[tensor] = entry
     return entries
 
@@ -58,16 +59,18 @@ def _weight_map(index: Path) -> dict[str, str]:
     for tensor, name in weight_map.items():
         inside = isinstance(name, str) and Path(name).name == name and "\\" not in name
         if not inside or not name.endswith(".safetensors"):
-            raise ModelFileError(f"{index.name} places {tensor} in {name!r}, which is no safetensors file beside it.")
+            raise ModelFileError(
+                f"{index.name} places {shown(tensor)} in {shown(name)}, which is no safetensors file beside it."
+            )
     return weight_map
 
 
 def _check_index(weight_map: dict[str, str], entries: dict[str, TensorEntry]) -> None:
     for tensor, name in weight_map.items():
         if tensor not in entries:
-            raise ModelFileError(f"{INDEX} places {tensor} in {name}, but no shard holds it.")
+            raise ModelFileError(f"{INDEX} places {shown(tensor)} in {name}, but no shard holds it.")
         if entries[tensor].file.name != name:
-            raise ModelFileError(f"{INDEX} places {tensor} in {name}, but it is in {entries[tensor].file.name}.")
+            raise ModelFileError(f"{INDEX} places {shown(tensor)} in {name}, but it is in {entries[tensor].file.name}.")
 
 
 def _complete_set(folder: Path) -> list[str]:

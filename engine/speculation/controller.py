@@ -59,7 +59,7 @@ class GammaController:
         self._plain_times: deque[float] = deque(maxlen=9)
         self._draft_times: deque[float] = deque(maxlen=15)
         self._overall = SuccessRate(0.7, 4.0)
-        self._positions = [SuccessRate(0.7, _POSITION_STRENGTH) for _ in range(max_gamma)]
+        self._positions = [SuccessRate(0.7, _POSITION_STRENGTH) for _ in range(max(max_gamma, fixed or 0))]
         edges = _CONFIDENCE_EDGES
         self._confidence = [SuccessRate((a + b) / 2, 4.0) for a, b in pairwise(edges)]
         self._tokens = self._cost = 0.0  # of recent cycles, decayed: the rate they reach
@@ -82,6 +82,14 @@ class GammaController:
     def verify_cost(self, gamma: int) -> float:
         """v(gamma), a verify pass over gamma + 1 rows in plain steps."""
         return self._verify(gamma)
+
+    def profile(self) -> dict[str, float]:
+        """What was measured, as arguments for the controller of the model's next session."""
+        return {
+            "draft_cost": self.draft_cost,
+            "verify_base": self._verify.base,
+            "verify_slope": self._verify.slope,
+        }
 
     def speed_up(self, gamma: int) -> float:
         """S expected of cycles of this length; gamma at least 1."""

@@ -99,7 +99,7 @@ def run_step(command: list[str | Path], failure: str) -> str:
         assert process.stdout is not None
         for line in process.stdout:
             log.write(line)
-            lines.append(line.rstrip())
+            lines.extend([line.rstrip()] if line.strip() else [])
             shown = f"  {line.strip()}"[: shutil.get_terminal_size().columns - 1 if live else 100]
             if live:
                 print(f"\r\x1b[2K{shown}", end="", flush=True)

@@ -219,23 +219,13 @@ class ComposerInput(ChunkedEdit):
             block = block.next()
         return False
 
-    def lines(self) -> int:
-        """Displayed lines, counted up to one more than the field can show."""
-        count = 0
-        block = self.document().firstBlock()
-        while block.isValid() and count <= MAX_LINES:
-            self.document().documentLayout().blockBoundingRect(block)  # lays the block out
-            count += max(block.layout().lineCount(), 1)
-            block = block.next()
-        return count
-
     def _fit(self) -> None:
-        lines = self.lines()
-        shown = min(max(lines, 1), MAX_LINES)
-        fits = lines <= MAX_LINES
+        lines, height = self.extent(MAX_LINES + 1)
+        if lines > MAX_LINES:
+            height = height * MAX_LINES / lines
         off, needed = Qt.ScrollBarPolicy.ScrollBarAlwaysOff, Qt.ScrollBarPolicy.ScrollBarAsNeeded
-        self.setVerticalScrollBarPolicy(off if fits else needed)
-        self.setFixedHeight(math.ceil(shown * self.fontMetrics().lineSpacing()) + 4)
+        self.setVerticalScrollBarPolicy(needed if lines > MAX_LINES else off)
+        self.setFixedHeight(math.ceil(max(height, self.fontMetrics().lineSpacing())) + 4)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -57,12 +57,15 @@ class ConversationView(QWidget):
         page.setObjectName("page")
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(centred(self._empty), 1)
-        column.addWidget(centred(self._column, bottom=SPACING_TURN))
+        self._empty_strip = centred(self._empty)
+        column.addWidget(self._empty_strip, 1)
+        self._column_strip = centred(self._column, bottom=SPACING_TURN)
+        self._column_strip.hide()
+        column.addWidget(self._column_strip)
+        column.addStretch(0)
         area.setWidget(page)
         area.viewport().setAutoFillBackground(False)
         page.setAutoFillBackground(False)
-        self._column.hide()
         return area
 
     # Content
@@ -98,16 +101,16 @@ class ConversationView(QWidget):
         for turn in self._turns:
             self._column.remove(turn)
         self._turns.clear()
-        self._column.hide()
-        self._empty.show()
+        self._column_strip.hide()
+        self._empty_strip.show()
         self._following = True
         self._show_jump()
 
     def _add(self, turn: UserBubble | ReplyView) -> None:
         self._turns.append(turn)
         self._column.add(turn)
-        self._empty.hide()
-        self._column.show()
+        self._empty_strip.hide()
+        self._column_strip.show()
 
     # Following
 

@@ -69,6 +69,20 @@ class ChunkedEdit(QPlainTextEdit):
         cursor.endEditBlock()
         self.setTextCursor(cursor)
 
+    def extent(self, most: int | None = None) -> tuple[int, float]:
+        """Displayed lines and their height in pixels; counting ends after `most` lines."""
+        count, height = 0, 0.0
+        block = self.document().firstBlock()
+        while block.isValid() and (most is None or count < most):
+            self.document().documentLayout().blockBoundingRect(block)  # lays the block out
+            layout = block.layout()
+            for i in range(layout.lineCount()):
+                if most is None or count < most:
+                    count += 1
+                    height += layout.lineAt(i).height()
+            block = block.next()
+        return count, height
+
     def createMimeDataFromSelection(self) -> QMimeData:
         cursor = self.textCursor()
         data = QMimeData()

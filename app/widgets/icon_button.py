@@ -25,6 +25,7 @@ class IconButton(QToolButton):
         self.setIconSize(QSize(BOX, BOX))
         self.setFixedSize(hit, hit)
         self.setStyleSheet("padding: 0;")
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # the focus ring is for the keyboard
         self.setIcon(icon(icon_name))
 
     def set_icon_name(self, name: str) -> None:
@@ -44,6 +45,7 @@ class TextButton(QPushButton):
     def __init__(self, text: str, kind: str = "secondary", icon_name: str = "", parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
         self.setProperty("kind", kind)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # the focus ring is for the keyboard
         self._icon_role = {"primary": "on_accent"}.get(kind, "text2")
         self._icon_name = icon_name
         self.setIconSize(QSize(BOX, BOX))

@@ -94,10 +94,15 @@ class ReplyDocument(QTextDocument):
         return index
 
     def finish(self) -> None:
-        """The last line is complete."""
+        """The last line is complete; empty lines after it take no room."""
+        self._cursor.movePosition(QTextCursor.MoveOperation.End)
         if self._in_code and self._is_fence():
             self._set_line(self._cursor.block(), LineKind.FENCE_CLOSE)
             self._in_code = False
+        block = self.lastBlock()
+        while block.length() == 1 and block.previous().isValid():
+            self._set_line(block, LineKind.END)
+            block = block.previous()
 
     # Ghosts
 
@@ -128,10 +133,9 @@ class ReplyDocument(QTextDocument):
         body = shown.lstrip()
         before = shown[: len(shown) - len(body)] or THIN_SPACE
         after = THIN_SPACE if following[:1].strip() else ""
-        code = cursor.charFormat().font().fixedPitch() and self._in_code
         cursor.insertText(before, self._plain)
         ghost = QTextCharFormat(self._ghost)
-        if code:
+        if cursor.block().userState() == LineKind.CODE:
             ghost.setFont(mono_font(PX_CONTROL))
             ghost.setFontStrikeOut(True)
         cursor.insertText(body, ghost)
@@ -202,6 +206,7 @@ class ReplyDocument(QTextDocument):
         heights = {
             LineKind.TEXT: self._size * _LINE,
             LineKind.GAP: self._size * 0.8,
+            LineKind.END: 1,
             LineKind.CODE: code_size * _CODE_LINE,
             LineKind.FENCE_OPEN: code_size * _CODE_LINE,
             LineKind.FENCE_CLOSE: code_size * 0.9,

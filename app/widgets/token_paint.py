@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen
 
 from app.theme import RADIUS_CARD, RADIUS_WASH, Theme
 from app.widgets.reply_document import ReplyDocument
-from app.widgets.token_segments import LineKind, Segment, blocks_between
+from app.widgets.token_segments import LineKind, Segment, block_band, blocks_between
 from app.widgets.token_spans import SpanKind
 
 OVERHANG = 2
@@ -84,14 +84,12 @@ def paint_cycle_outline(painter: QPainter, marks: list[Segment], theme: Theme) -
 def paint_code_cards(painter: QPainter, document: ReplyDocument, exposed: QRectF, width: int, theme: Theme) -> None:
     """The cards behind fenced code; drawn line by line, so that only exposed lines cost."""
     surface, hairline = theme.color("surface"), theme.color("line")
-    layout = document.documentLayout()
-    for block, rect in blocks_between(document, exposed.top(), exposed.bottom()):
+    for block in blocks_between(document, exposed.top(), exposed.bottom()):
         if block.userState() < LineKind.CODE:
             continue
-        following = block.next()
-        last = block.userState() == LineKind.FENCE_CLOSE or not following.isValid()
-        bottom = rect.bottom() if last else layout.blockBoundingRect(following).top()
-        band = QRectF(0, rect.top(), width, bottom - rect.top())
+        top, bottom = block_band(block)
+        last = block.userState() == LineKind.FENCE_CLOSE or not block.next().isValid()
+        band = QRectF(0, top, width, bottom - top)
         _paint_card_slice(painter, band, block.userState() == LineKind.FENCE_OPEN, last, surface, hairline)
 
 

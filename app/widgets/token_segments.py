@@ -18,9 +18,10 @@ class LineKind(IntEnum):
 
     TEXT = -1
     GAP = 1
-    CODE = 2
-    FENCE_OPEN = 3
-    FENCE_CLOSE = 4
+    END = 2
+    CODE = 3
+    FENCE_OPEN = 4
+    FENCE_CLOSE = 5
 
 
 UNMARKED_LINES = (LineKind.FENCE_OPEN, LineKind.FENCE_CLOSE)
@@ -61,19 +62,24 @@ class _Line:
         return self.origin.x() + column_x(self.line, position - block_position)
 
 
-def blocks_between(document: QTextDocument, top: float, bottom: float) -> Iterator[tuple[QTextBlock, QRectF]]:
-    """Blocks with their rectangles that touch the band from top to bottom, in document coordinates."""
-    layout = document.documentLayout()
-    position = layout.hitTest(QPointF(0.0, max(top, 0.0)), Qt.HitTestAccuracy.FuzzyHit)
+def block_band(block: QTextBlock) -> tuple[float, float]:
+    """Top and bottom of a block whose lines have a fixed height; Qt's own rectangle leaves out the lines' lead."""
+    top = block.layout().position().y()
+    return top, top + block.layout().lineCount() * block.blockFormat().lineHeight()
+
+
+def blocks_between(document: QTextDocument, top: float, bottom: float) -> Iterator[QTextBlock]:
+    """Blocks that touch the band from top to bottom, in document coordinates."""
+    position = document.documentLayout().hitTest(QPointF(0.0, max(top, 0.0)), Qt.HitTestAccuracy.FuzzyHit)
     block = document.findBlock(max(position, 0))
     if block.previous().isValid():
         block = block.previous()
     while block.isValid():
-        rect = layout.blockBoundingRect(block)
-        if rect.top() > bottom:
+        first, last = block_band(block)
+        if first > bottom:
             return
-        if rect.bottom() >= top:
-            yield block, rect
+        if last >= top:
+            yield block
         block = block.next()
 
 
@@ -94,7 +100,7 @@ def lines_of(block: QTextBlock, top: float, bottom: float) -> Iterator[_Line]:
 def segments(document: QTextDocument, spans: TokenSpans, top: float, bottom: float) -> Iterator[Segment]:
     """The marks between top and bottom (document coordinates), in reading order. Cost follows the band's height."""
     metrics = QFontMetricsF(document.defaultFont())
-    for block, _ in blocks_between(document, top, bottom):
+    for block in blocks_between(document, top, bottom):
         if block.userState() in UNMARKED_LINES:
             continue
         for line in lines_of(block, top, bottom):

@@ -327,6 +327,6 @@ class TokenText(QTextEdit):
         self.setTextCursor(cursor)
 
     def _follow_height(self, size: QSizeF) -> None:
-        height = max(math.ceil(size.height()), 1)
+        height = math.ceil(size.height()) + 2 * token_paint.OVERHANG  # room for the last line's underline
         if height != self.height():
             self.setFixedHeight(height)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import QEvent, QRectF, Qt
-from PySide6.QtGui import QPainter, QResizeEvent, QTextOption
+from PySide6.QtGui import QPainter, QResizeEvent, QTextCursor, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from app.theme import PX_TEXT, RADIUS_BUBBLE, active, is_theme_change, ui_font
@@ -106,23 +106,15 @@ class _Body(ChunkedEdit):
         if scrolls:
             self.setFixedSize(width, OPEN_HEIGHT)
             return
+        self.moveCursor(QTextCursor.MoveOperation.Start)
         metrics = self.fontMetrics()
         widest = 0
         block = self.document().firstBlock()
         while block.isValid() and widest < width:
-            widest = max(widest, metrics.horizontalAdvance(block.text()) + 4)
+            widest = max(widest, metrics.horizontalAdvance(block.text()) + 3)
             block = block.next()
         self.setFixedWidth(min(width, max(widest, 8) + 2 * _PAD_X))
-        self.setFixedHeight(math.ceil(self._lines() * metrics.lineSpacing()) + 2 * _PAD_Y)
-
-    def _lines(self) -> int:
-        lines = 0
-        block = self.document().firstBlock()
-        while block.isValid():
-            self.document().documentLayout().blockBoundingRect(block)  # lays the block out
-            lines += max(block.layout().lineCount(), 1)
-            block = block.next()
-        return lines
+        self.setFixedHeight(math.ceil(self.extent()[1]) + 2 * _PAD_Y)
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Paint:

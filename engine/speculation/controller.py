@@ -25,7 +25,7 @@ from itertools import pairwise
 from statistics import median
 
 from engine.settings import MAX_GAMMA
-from engine.speculation.estimates import SuccessRate, VerifyCost
+from engine.speculation.estimates import CostProfile, SuccessRate, VerifyCost
 
 _POSITION_STRENGTH = 12.0  # tests a position needs before it outweighs the acceptance over all positions
 _CONFIDENCE_EDGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
@@ -41,21 +41,16 @@ class GammaController:
     """Chooses gamma, cycle by cycle, for one model. Lives across replies; not thread-safe.
 
     max_gamma: longest draft. fixed: always this gamma, with rare plain steps to know their time; None adapts.
-    draft_cost, verify_base, verify_slope: first guesses of c and of v(g) = base + slope g, say from a saved profile.
+    costs: first guesses of c and v, say from the last session; measurements replace them.
     """
 
     def __init__(
-        self,
-        max_gamma: int = MAX_GAMMA,
-        *,
-        fixed: int | None = None,
-        draft_cost: float = 0.4,
-        verify_base: float = 1.02,
-        verify_slope: float = 0.02,
+        self, max_gamma: int = MAX_GAMMA, *, fixed: int | None = None, costs: CostProfile | None = None
     ) -> None:
+        costs = costs or CostProfile()
         self._max, self._fixed = max_gamma, fixed
-        self._draft_guess = draft_cost
-        self._verify = VerifyCost(verify_base, verify_slope)
+        self._draft_guess = costs.draft
+        self._verify = VerifyCost(costs.verify_base, costs.verify_slope)
         self._plain_times: deque[float] = deque(maxlen=9)
         self._draft_times: deque[float] = deque(maxlen=15)
         self._overall = SuccessRate(0.7, 4.0)
@@ -83,13 +78,9 @@ class GammaController:
         """v(gamma), a verify pass over gamma + 1 rows in plain steps."""
         return self._verify(gamma)
 
-    def profile(self) -> dict[str, float]:
-        """What was measured, as arguments for the controller of the model's next session."""
-        return {
-            "draft_cost": self.draft_cost,
-            "verify_base": self._verify.base,
-            "verify_slope": self._verify.slope,
-        }
+    def profile(self) -> CostProfile:
+        """What was measured, as the guesses of the model's next controller."""
+        return CostProfile(self.draft_cost, self._verify.base, self._verify.slope)
 
     def speed_up(self, gamma: int) -> float:
         """S expected of cycles of this length; gamma at least 1."""

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 _RATE_MEMORY = 0.985  # weight of older tests at each new one: about the last 65 count
 _COST_MEMORY = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class CostProfile:
+    """Costs of one model in plain steps: a draft step, and a verify pass after gamma proposals as base + slope gamma.
+
+    The defaults are guesses for a model never measured: low enough to let drafting show what it can do.
+    """
+
+    draft: float = 0.4
+    verify_base: float = 1.02
+    verify_slope: float = 0.02
 
 
 class SuccessRate:

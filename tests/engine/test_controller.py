@@ -13,7 +13,7 @@ import pytest
 
 from engine.settings import MAX_GAMMA
 from engine.speculation.controller import GammaController
-from engine.speculation.estimates import SuccessRate, VerifyCost
+from engine.speculation.estimates import CostProfile, SuccessRate, VerifyCost
 
 PLAIN = 0.04
 Alpha = Callable[[int, int], float]
@@ -106,8 +106,8 @@ def best_fixed(alpha: float, draft_cost: float, verify_cost: Cost) -> float:
 @pytest.mark.parametrize("verify_cost", [flat, rising])
 @pytest.mark.parametrize("draft_cost", [0.1, 0.25, 0.4, 0.6, 0.9])
 def test_close_to_the_best_fixed_gamma(draft_cost: float, verify_cost: Cost) -> None:
-    for alpha in (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98):
-        got = mean(World(always(alpha), draft_cost, verify_cost, seed).speed_up(500) for seed in range(8))
+    for alpha in (0.0, 0.3, 0.5, 0.7, 0.9, 0.97):
+        got = mean(World(always(alpha), draft_cost, verify_cost, seed).speed_up(500) for seed in range(6))
         assert got >= 0.93 * best_fixed(alpha, draft_cost, verify_cost), f"alpha {alpha}"
 
 
@@ -209,20 +209,20 @@ def test_costs_are_measured_and_make_a_profile() -> None:
     assert controller.draft_cost == pytest.approx(0.2, rel=0.15)
     for gamma in (1, 4):
         assert controller.verify_cost(gamma) == pytest.approx(rising(gamma), rel=0.1)
-    warm = GammaController(**controller.profile())
+    warm = GammaController(costs=controller.profile())
     assert warm.draft_cost == controller.draft_cost
     assert warm.verify_cost(4) == pytest.approx(controller.verify_cost(4))
 
 
 def test_a_profile_spares_the_first_tokens() -> None:
-    def first_gamma(**profile: float) -> int:
-        controller = GammaController(**profile)
+    def first_gamma(costs: CostProfile) -> int:
+        controller = GammaController(costs=costs)
         assert controller.next_gamma() == 0
         controller.record_plain(PLAIN)
         return controller.next_gamma()
 
-    assert first_gamma(draft_cost=1.2) == 0
-    assert first_gamma(draft_cost=0.1) > first_gamma() > 0
+    assert first_gamma(CostProfile(draft=1.2)) == 0
+    assert first_gamma(CostProfile(draft=0.1)) > first_gamma(CostProfile()) > 0
 
 
 def test_plain_time_is_a_median_of_recent_steps() -> None:

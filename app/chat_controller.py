@@ -12,19 +12,27 @@ from app.ui.composer import Composer
 from app.ui.conversation_view import ConversationView
 from app.ui.reply_view import ReplyView
 from engine.errors import SpecularError
-from engine.records import Event, Finished, PrefillProgress, StopReason
+from engine.records import Event, PrefillProgress
 
-COMPOSER_STATES = {HostState.READY: "idle", HostState.GENERATING: "generating", HostState.STOPPING: "stopping"}
+COMPOSER_STATES = {
+    HostState.GENERATING: "generating",
+    HostState.STOPPING: "stopping",
+    HostState.UNLOADING: "unavailable",
+    HostState.CLOSED: "unavailable",
+}
+"""In every other state a message can be given: it goes off, waits for the load, or comes back with a reason."""
 
 
 class ChatController(QObject):
     """Signals: chats_changed(); reply_moved(Reply) after every batch of its events; prefill(PrefillProgress);
-    no_model_for(text) when something was sent and no model is loaded or being loaded."""
+    no_model_for(text) when something was sent and no model is loaded or being loaded; waiting_changed(bool) when a
+    message begins or ceases to wait for the model."""
 
     chats_changed = Signal()
     reply_moved = Signal(object)
     prefill = Signal(object)
     no_model_for = Signal(str)
+    waiting_changed = Signal(bool)
 
     def __init__(
         self,
@@ -48,6 +56,8 @@ class ChatController(QObject):
         view.suggestion_chosen.connect(self.send)
         composer.send_requested.connect(self.send)
         composer.stop_requested.connect(self.stop)
+        settings.changed.connect(self._on_setting)
+        composer.set_send_with_ctrl(settings.current.send_key != "enter")
         self._on_state(host.state)
 
     @property
@@ -77,15 +87,23 @@ class ChatController(QObject):
         if self._composer.text() != text:
             self._composer.set_text(text)
         if self._host.state is HostState.LOADING:
-            self._waiting = True
+            self._composer.set_state("unavailable")
+            self._set_waiting(True)
         elif self._host.state in (HostState.NO_MODEL, HostState.FAILED):
             self.no_model_for.emit(text)
 
     @Slot()
     def stop(self) -> None:
-        """Stop the reply that is being written, if any."""
-        self._waiting = False
+        """Stop the reply that is being written, or take back a message that waits for the model."""
+        if self._waiting:
+            self._composer.set_state("idle")
+            self._set_waiting(False)
         self._host.stop()
+
+    def _set_waiting(self, waiting: bool) -> None:
+        if waiting != self._waiting:
+            self._waiting = waiting
+            self.waiting_changed.emit(waiting)
 
     @Slot()
     def new_chat(self) -> None:
@@ -123,10 +141,10 @@ class ChatController(QObject):
     def _show_reply(self, reply: Reply) -> None:
         view = self._view.begin_reply()
         view.setProperty("replyId", reply.reply_id)
+        view.set_keep_ghosts(self._settings.current.keep_ghosts)
         view.regenerate_requested.connect(self._on_regenerate)
         self._shown[reply.reply_id] = view
-        for event in reply.events:
-            view.append(event)
+        view.append_many(reply.events)
 
     def _show_current(self) -> None:
         """Draw the open chat anew from its own records."""
@@ -149,22 +167,13 @@ class ChatController(QObject):
         view = self._shown.get(reply_id)
         for event in events:
             reply.append(event)
-            if view is not None:
-                view.append(event)
-            if isinstance(event, PrefillProgress):
-                self.prefill.emit(event)
-            elif isinstance(event, Finished) and view is not None:
-                self._tell_end(event)
+        if view is not None:
+            view.append_many(events)
+        if isinstance(events[-1], PrefillProgress):
+            self.prefill.emit(events[-1])
         if chat is self.chats.current:
             self.show_gauge()
         self.reply_moved.emit(reply)
-
-    def _tell_end(self, end: Finished) -> None:
-        if end.reason is StopReason.FAILED and end.message:
-            self._view.show_banner(end.message, "")
-        elif end.reason is StopReason.CONTEXT_FULL:
-            words = self.tr("The reply ended because the context is full. Begin a new chat to go on.")
-            self._view.show_banner(words, "")
 
     @Slot(int, str)
     def _on_refused(self, reply_id: int, sentence: str) -> None:
@@ -180,18 +189,27 @@ class ChatController(QObject):
             self._show_current()
         if not self._composer.text().strip():
             self._composer.set_text(text)
-        self._view.show_banner(sentence, "")
+        self._view.show_banner(sentence)
         self.chats_changed.emit()
 
     @Slot(object)
     def _on_state(self, _: HostState) -> None:
         state = self._host.state  # an earlier listener may already have given the next command
-        self._composer.set_state(COMPOSER_STATES.get(state, "unavailable"))
+        if not (self._waiting and state is HostState.LOADING):
+            self._composer.set_state(COMPOSER_STATES.get(state, "idle"))
         if self._waiting and not state.under_way:
-            self._waiting = False
+            self._set_waiting(False)
             if state is HostState.READY:
                 self.send(self._composer.text())
         self.chats_changed.emit()
+
+    @Slot(str, object)
+    def _on_setting(self, name: str, value: object) -> None:
+        if name == "keep_ghosts":
+            for view in self._shown.values():
+                view.set_keep_ghosts(bool(value))
+        elif name == "send_key":
+            self._composer.set_send_with_ctrl(value != "enter")
 
     @Slot()
     def _on_regenerate(self) -> None:

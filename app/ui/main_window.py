@@ -15,14 +15,13 @@ from app.live_settings import LiveSettings
 from app.model_controller import ModelController
 from app.starter_fetch import StarterFetch
 from app.states import HostState
-from app.theme import active, apply
+from app.theme import SPACING_WIDE, active, apply
 from app.ui.composer import Composer
-from app.ui.conversation_view import ConversationView
+from app.ui.conversation_view import ConversationView, centred
 from app.ui.model_drop import ModelDrop
 from app.ui.notices import Notices
 from app.ui.panel import beside, stacked
-from app.ui.settings_pane import SettingsPane
-from app.ui.settings_side import SettingsSide
+from app.ui.settings_page import SettingsPage
 from app.ui.side_bar import SideBar
 from app.ui.status_line import StatusLine
 from app.ui.top_bar import TopBar
@@ -32,7 +31,6 @@ from engine.records import ModelInfo
 SIDEBAR_FROM = 1000
 MINIMUM = (640, 480)
 DEFAULT = (1440, 900)
-CHAT, SETTINGS = 0, 1
 
 
 class MainWindow(QMainWindow):
@@ -62,20 +60,18 @@ class MainWindow(QMainWindow):
         self.top_bar = TopBar()
         self.view = ConversationView()
         self.composer = Composer()
-        self.settings_side = SettingsSide()
-        self.settings_pane = SettingsPane(settings)
         self.status = StatusLine()
         self.fetch = StarterFetch(self)
         self.notices = Notices(self.view, self.fetch, self)
         self.models = ModelController(host, settings, starter_installed, self)
         self.chat = ChatController(host, settings, self.view, self.composer, self)
+        self._settings_page: SettingsPage | None = None
         self._stack = QStackedWidget()
-        self._stack.addWidget(beside(self.side_bar, stacked(self.top_bar, self.view, self.composer, grows=1)))
-        self._stack.addWidget(beside(self.settings_side, self.settings_pane))
+        below = centred(self.composer, bottom=SPACING_WIDE)
+        self._stack.addWidget(beside(self.side_bar, stacked(self.top_bar, self.view, below, grows=1)))
         self.setCentralWidget(stacked(self._stack, self.status))
         self._make_actions()
         self._connect()
-        self._connect_settings()
         self._restore()
         if notes:
             self.notices.tell(" ".join(notes))
@@ -116,6 +112,7 @@ class MainWindow(QMainWindow):
         self.chat.chats_changed.connect(self._show_chats)
         self.chat.reply_moved.connect(self._on_reply)
         self.chat.prefill.connect(self.status.show_prefill)
+        self.chat.waiting_changed.connect(self.status.show_waiting)
         self.chat.no_model_for.connect(self.notices.no_model)
         self.side_bar.new_chat.connect(self.new_chat)
         self.side_bar.chat_chosen.connect(self.chat.open_chat)
@@ -123,19 +120,9 @@ class MainWindow(QMainWindow):
         self.top_bar.toggle_sidebar.connect(self.toggle_sidebar)
         self.top_bar.toggle_theme.connect(self.toggle_theme)
         self.top_bar.settings.connect(self.show_settings)
-        drop = ModelDrop(self)
-        drop.dropped.connect(self.models.load)
-
-    def _connect_settings(self) -> None:
+        ModelDrop(self).dropped.connect(self.models.load)
         self.composer.sampling_clicked.connect(self._on_sampling_clicked)
         self.composer.speculation_clicked.connect(self._on_speculation_clicked)
-        self.settings_side.back.connect(self.show_chat)
-        self.settings_side.group_chosen.connect(self.settings_pane.show_group)
-        self.settings_pane.group_in_view.connect(self.settings_side.mark)
-        self.settings_pane.back.connect(self.show_chat)
-        self.settings_pane.open_folder.connect(self.choose_folder)
-        self.settings_pane.open_file.connect(self.choose_file)
-        self.settings_pane.load_starter.connect(self.load_starter)
         self._settings.changed.connect(self._on_setting)
         self._settings.not_kept.connect(self.notices.tell)
 
@@ -150,26 +137,45 @@ class MainWindow(QMainWindow):
         self._show_sidebar()
         self._on_state(self._host.state)
         self._show_chats()
+        self.composer.focus_input()
+
+    @property
+    def settings_page(self) -> SettingsPage:
+        """The settings page, made when it is first wanted: the first paint does not wait for it."""
+        if self._settings_page is None:
+            page = self._settings_page = SettingsPage(self._settings)
+            page.set_wide(self._wide)
+            page.back.connect(self.show_chat)
+            page.open_folder.connect(self.choose_folder)
+            page.open_file.connect(self.choose_file)
+            page.load_starter.connect(self.load_starter)
+            self._stack.addWidget(page)
+        return self._settings_page
 
     @Slot()
     def toggle_settings(self) -> None:
         """Between the chat and the settings page."""
-        if self._stack.currentIndex() == SETTINGS:
+        if self.in_settings:
             self.show_chat()
         else:
             self.show_settings()
 
+    @property
+    def in_settings(self) -> bool:
+        """Whether the settings are shown in place of the chat."""
+        return self._stack.currentIndex() > 0
+
     @Slot()
     def show_settings(self) -> None:
         """The settings page in place of the chat."""
-        self._stack.setCurrentIndex(SETTINGS)
-        self.settings_side.list.setFocus()
+        self._stack.setCurrentWidget(self.settings_page)
+        self.settings_page.side.list.setFocus()
 
     @Slot()
     def show_chat(self) -> None:
         """The chat in place of the settings page."""
-        self._stack.setCurrentIndex(CHAT)
-        self.composer.setFocus()
+        self._stack.setCurrentIndex(0)
+        self.composer.focus_input()
 
     @Slot()
     def toggle_sidebar(self) -> None:
@@ -243,20 +249,20 @@ class MainWindow(QMainWindow):
     @Slot()
     def _on_escape(self) -> None:
         """Stop comes first: a running reply is the more urgent thing to leave."""
-        if self._host.state is HostState.GENERATING:
+        if self._host.state is HostState.GENERATING or self.chat.waiting:
             self.chat.stop()
-        elif self._stack.currentIndex() == SETTINGS:
+        elif self.in_settings:
             self.show_chat()
 
     @Slot()
     def _on_sampling_clicked(self) -> None:
         self.show_settings()
-        self.settings_pane.show_group("sampling")
+        self.settings_page.pane.show_group("sampling")
 
     @Slot()
     def _on_speculation_clicked(self) -> None:
         self.show_settings()
-        self.settings_pane.show_group("recipe")
+        self.settings_page.pane.show_group("recipe")
 
     @Slot(str, object)
     def _on_setting(self, name: str, value: object) -> None:
@@ -287,8 +293,8 @@ class MainWindow(QMainWindow):
     def _show_sidebar(self) -> None:
         """Below `SIDEBAR_FROM` the list hides by itself; when the window widens the user's choice is back."""
         wide = self.width() >= SIDEBAR_FROM
-        self.settings_side.setVisible(wide)
-        self.settings_pane.back_button.setVisible(not wide)
+        if self._settings_page is not None:
+            self._settings_page.set_wide(wide)
         if wide:
             self.side_bar.setVisible(self._settings.current.sidebar_visible)
         elif self._wide:

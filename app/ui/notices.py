@@ -21,7 +21,7 @@ class Notices(QObject):
         self._window = window
         self._details = ""
         self._action = ""
-        view.banner_action.connect(self._on_action)
+        view.banner_action_clicked.connect(self._on_action)
         fetch.running_changed.connect(self._on_fetching)
         fetch.failed.connect(self._on_fetch_failed)
 
@@ -61,7 +61,7 @@ class Notices(QObject):
 
     def _show(self, sentence: str, button: str, action: str) -> None:
         self._action = action
-        self._view.show_banner(sentence, button)
+        self._view.show_banner(sentence, button or None)
 
     @Slot()
     def _on_action(self) -> None:

@@ -142,6 +142,11 @@ class StatusLine(Panel):
         self._dot.set_tone(TONES[state])
         self._words.setText(state_words(state))
 
+    def show_waiting(self, waiting: bool) -> None:
+        """A message waits for the model to be loaded."""
+        if self._state is HostState.LOADING:
+            self._words.setText(self.tr("Loading, then your message is sent") if waiting else state_words(self._state))
+
     def show_prefill(self, progress: PrefillProgress) -> None:
         """How much of the prompt has been read."""
         if self._state is HostState.GENERATING:

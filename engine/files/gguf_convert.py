@@ -16,10 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from engine.errors import LoadCancelled, SpecularError
+from engine.errors import LoadCancelled, ModelFileError, SpecularError
 from engine.files.config import ModelConfig, parse_config
 from engine.files.disguise import unreadable
-from engine.files.folder import ORIGIN
+from engine.files.folder import ORIGIN, open_folder
 from engine.files.gguf_config import gguf_config, gguf_generation
 from engine.files.gguf_reader import GgufFile, read_gguf
 from engine.files.gguf_tensors import PlannedTensor, converted_pieces, plan_tensors, safetensors_header
@@ -57,7 +57,7 @@ def convert(source: Path, progress: Progress, cancelled: Cancelled) -> Path:
     that cannot be converted, SpecularError when the cache cannot be written or the disk is full.
     """
     target = converted_path(source)
-    if target.is_dir():
+    if _usable(target):
         return target
     file = read_gguf(source)
     config_json, generation_json = gguf_config(file), gguf_generation(file)
@@ -82,6 +82,18 @@ def convert(source: Path, progress: Progress, cancelled: Cancelled) -> Path:
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return target
+
+
+def _usable(target: Path) -> bool:
+    """Whether the file was converted before; a folder that something has damaged since is removed."""
+    if not target.is_dir():
+        return False
+    try:
+        open_folder(target)
+    except ModelFileError:
+        shutil.rmtree(target, ignore_errors=True)
+        return False
+    return True
 
 
 def _write_tensors(

@@ -80,11 +80,13 @@ def converted_pieces(path: Path, tensor: PlannedTensor, config: ModelConfig) -> 
     import numpy as np
 
     source = tensor.source
-    columns = source.shape[-1]
-    rows = math.prod(source.shape[:-1])
-    stored = np.memmap(path, np.uint8, "r", source.offset, (rows, source.nbytes // rows))
     heads = interleaved_heads(source, config.heads, config.kv_heads)
-    order = _row_order(rows, heads) if heads and len(source.shape) > 1 else None
+    # A bias of Q or K is reordered too: it is a column of rows. Any other vector is one row.
+    column = heads is not None and len(source.shape) == 1
+    rows = source.shape[0] if column else math.prod(source.shape[:-1])
+    columns = math.prod(source.shape) // rows
+    stored = np.memmap(path, np.uint8, "r", source.offset, (rows, source.nbytes // rows))
+    order = None if heads is None else _row_order(rows, heads)
     step = max(1, PIECE_VALUES // columns)
     for start in range(0, rows, step):
         piece = stored[start : start + step] if order is None else stored[order[start : start + step]]

@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.errors import ModelFileError
 from engine.files import starter
 from engine.files.config import ModelConfig, parse_config
-from engine.files.disguise import read_start
+from engine.files.disguise import read_start, unreadable
 from engine.files.folder import open_folder
 from engine.files.gguf_config import gguf_config, gguf_generation
 from engine.files.gguf_convert import convert, converted_path
@@ -58,7 +58,15 @@ def locate(model: str) -> Path:
                 f"The starter model is not at {starter.starter_path()}: run python3 run.py setup to fetch it."
             )
         return starter.starter_path()
-    path = Path(model).expanduser()
+    try:
+        return _on_disk(Path(model).expanduser())
+    except OSError as error:
+        raise unreadable(Path(model), error) from error
+    except RuntimeError as error:  # "~name" of nobody
+        raise ModelFileError(f"{model} does not exist: {error}") from error
+
+
+def _on_disk(path: Path) -> Path:
     if path.is_dir():
         return _only_gguf(path) or path
     if not path.exists():

@@ -14,7 +14,15 @@ import gguf
 import numpy as np
 import pytest
 
-from builders import byte_tokenizer, read_safetensors, tiny_llama, write_gguf, write_json, write_safetensors
+from builders import (
+    byte_tokenizer,
+    permute_heads,
+    read_safetensors,
+    tiny_llama,
+    write_gguf,
+    write_json,
+    write_safetensors,
+)
 from engine.errors import LoadCancelled, ModelFileError, SpecularError
 from engine.files import gguf_tensors
 from engine.files.folder import open_folder
@@ -103,6 +111,16 @@ def test_small_pieces_give_the_same_tensors(source: Path, folder: Path, monkeypa
         assert np.array_equal(found[name], halves(original) if original.ndim > 1 else original)
 
 
+def test_a_bias_of_q_is_reordered_like_its_rows(tmp_path: Path) -> None:
+    bias = np.arange(64, dtype=np.float32)
+    (tmp_path / "bias").write_bytes(permute_heads(bias, 4).tobytes())
+    config = open_folder(tiny_llama(tmp_path / "model")).config
+    for part, expected in [("attn_q", bias), ("attn_v", permute_heads(bias, 4))]:
+        tensor = GgufTensor(f"blk.0.{part}.bias", TYPES[0], (64,), 0, 256)
+        pieces = list(converted_pieces(tmp_path / "bias", PlannedTensor(tensor, "x", "F32", 256), config))
+        assert np.array_equal(np.concatenate(pieces).view(np.float32).ravel(), expected)
+
+
 def test_values_beyond_float16_are_refused(folder: Path, tmp_path: Path) -> None:
     tensors = read_safetensors(folder)
     tensors["model.layers.0.mlp.up_proj.weight"] *= 1e6
@@ -134,6 +152,14 @@ class TestCache:
         assert convert(source, seen.append, lambda: False) == first
         assert (first / "model.safetensors").stat().st_mtime_ns == stamp
         assert seen == []
+
+    def test_a_folder_damaged_in_the_cache_is_made_anew(self, source: Path) -> None:
+        weights = converted(source) / "model.safetensors"
+        whole = weights.read_bytes()
+        weights.write_bytes(whole[:1000])
+        assert (converted(source) / "model.safetensors").read_bytes() == whole
+        weights.unlink()
+        assert (converted(source) / "model.safetensors").read_bytes() == whole
 
     def test_a_changed_file_is_converted_anew(self, source: Path, tmp_path: Path) -> None:
         first = converted(source)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import gguf
 import pytest
-from builders import CHATML, byte_alphabet, byte_tokenizer, tiny_llama, write_gguf
 from tokenizers import Tokenizer
 
+from builders import CHATML, byte_alphabet, byte_tokenizer, tiny_llama, write_gguf
 from engine.errors import ModelFileError
 from engine.files.folder import open_folder
 from engine.files.gguf_convert import convert
@@ -177,7 +178,7 @@ def best_pairs_first(text: str) -> list[str]:
     """SentencePiece BPE by its definition: join the neighbours that make the best-scored piece, leftmost first."""
     parts = list(("▁" + text).replace(" ", "▁"))
     while True:
-        scored = [(PIECES.get(a + b), -i) for i, (a, b) in enumerate(zip(parts, parts[1:], strict=False))]
+        scored = [(PIECES.get(a + b), -i) for i, (a, b) in enumerate(pairwise(parts))]
         known = [(score, i) for score, i in scored if score is not None]
         if not known:
             break

@@ -56,6 +56,6 @@ def fallback_format(tokenizer: Tokenizer) -> ChatFormat:
     """The format to use for a model without a usable template, from its name and its vocabulary."""
     if "vicuna" in tokenizer.text_files.model_name.lower():
         return VICUNA
-    if tokenizer.is_special("<|im_start|>") and tokenizer.is_special("<|im_end|>"):
+    if {tokenizer.token_id("<|im_start|>"), tokenizer.token_id("<|im_end|>")} <= tokenizer.control_ids:
         return CHATML
     return PLAIN

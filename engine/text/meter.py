@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
 from engine.errors import TemplateError
@@ -23,7 +23,7 @@ class Meter:
     """Counts the work of one rendering. Every method raises TemplateRefused once a bound is crossed."""
 
     def __init__(self, seconds: float = MAX_SECONDS) -> None:
-        self._deadline = time.monotonic() + seconds
+        self._deadline = monotonic() + seconds
         self._seconds = seconds
         self._work = 0
 
@@ -32,7 +32,7 @@ class Meter:
         self._work += amount + 1
         if amount > MAX_TEXT or self._work > MAX_WORK:
             raise TemplateRefused("The chat template was stopped: it makes more text than a prompt can hold.")
-        if time.monotonic() > self._deadline:
+        if monotonic() > self._deadline:
             raise TemplateRefused(f"The chat template was stopped: it ran for more than {self._seconds:g} seconds.")
 
     def made(self, value: Any) -> Any:

@@ -55,6 +55,7 @@ class Tokenizer:
         shown = {i for i in special if self.byte_fallback and fallback_byte(added[i].content) is not None}
         self._hidden = frozenset((special | self.end_ids) - shown)
         markers = {i for i, token in added.items() if looks_like_marker(token.content)}
+        self._special = frozenset(special)
         self.control_ids = frozenset(special | markers)
         self._control = ControlEncoder(raw, {i: added[i] for i in sorted(self.control_ids)})
         self._bytes_of: dict[int, bytes] = {}
@@ -97,8 +98,8 @@ class Tokenizer:
         return i if i is not None and i < self.vocabulary else None
 
     def is_special(self, text: str) -> bool:
-        """Whether `text` is a token of the vocabulary that stands for control, not for text."""
-        return self.token_id(text) in self.control_ids
+        """Whether `text` is a token that the vocabulary flags special; other markers are not, though they control."""
+        return self.token_id(text) in self._special
 
     # Ids to text
 

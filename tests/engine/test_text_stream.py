@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import tokenizers
-from builders import byte_tokenizer
-from text_builders import every_kind, spm_tokenizer
 
+from builders import byte_tokenizer
 from engine.text.reply import ReplyText
 from engine.text.stream import StreamingDecoder
 from engine.text.tokenizer import Tokenizer
+from text_builders import every_kind, spm_tokenizer
 
 KINDS = ("byte-level", "spm-strip", "spm-special-bytes", "spm-metaspace")
 TEXTS = (
@@ -129,9 +129,7 @@ def test_a_whole_character_survives_a_broken_one_beside_it(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kind", ["byte-level", "spm-strip"])
-def test_a_broken_byte_is_shown_at_once_and_a_half_character_at_the_end(
-    kinds: dict[str, Tokenizer], kind: str
-) -> None:
+def test_a_broken_byte_is_shown_at_once_and_a_half_character_at_the_end(kinds: dict[str, Tokenizer], kind: str) -> None:
     tokenizer = kinds[kind]
     by_byte = {
         bytes([byte]): next(

@@ -6,14 +6,18 @@ A `QIcon` keeps the colour it was made with; set icons anew on a theme change (`
 from __future__ import annotations
 
 from PySide6.QtCore import QByteArray, QSize, Qt
-from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from app.svg import svg_source
 from app.theme import active
 
 BOX = 16
-_SCALES = (1.0, 1.25, 1.5, 1.75, 2.0, 3.0)
+
+
+def _scales() -> list[float]:
+    """The device pixel ratios of the screens that are there: drawing for more costs most of a window's start."""
+    return sorted({1.0, *(screen.devicePixelRatio() for screen in QGuiApplication.screens())})
 
 
 def pixmap(name: str, color: str, size: int = BOX, scale: float = 1.0) -> QPixmap:
@@ -30,10 +34,10 @@ def pixmap(name: str, color: str, size: int = BOX, scale: float = 1.0) -> QPixma
 
 
 def icon(name: str, color_role: str = "text2", size: int = BOX) -> QIcon:
-    """The icon in a colour role of the active theme ("text2"), sharp at every usual device pixel ratio."""
+    """The icon in a colour role of the active theme ("text2"), sharp on every screen that is attached."""
     theme = active()
     result = QIcon()
-    for scale in _SCALES:
+    for scale in _scales():
         result.addPixmap(pixmap(name, getattr(theme, color_role), size, scale))
         disabled = pixmap(name, theme.text3, size, scale)
         result.addPixmap(disabled, QIcon.Mode.Disabled)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QProgressBar, QPushBut
 
 from app.icons import icon
 from app.states import HostState
-from app.theme import PX_CAPTION, PX_CONTROL, PX_LABEL, SPACING_BLOCK, SPACING_PART, is_theme_change
+from app.theme import PX_CAPTION, PX_CONTROL, PX_LABEL, SPACING_BLOCK, SPACING_PART, active, is_theme_change
 from app.ui.panel import Dot, ElidedLabel
 from app.ui.status_line import TONES
 from app.widgets.icon_button import TextButton
@@ -51,6 +51,7 @@ class ModelChip(QWidget):
         self.button = _ChipButton()
         self.menu = QMenu(self.button)
         self.menu.setToolTipsVisible(True)
+        self.menu.aboutToShow.connect(self._fill_menu)
         self.button.setMenu(self.menu)
         self.cancel_button = TextButton(self.tr("Cancel"), "ghost")
         self.cancel_button.setAccessibleName(self.tr("Cancel the load"))
@@ -60,7 +61,6 @@ class ModelChip(QWidget):
         row.setSpacing(SPACING_PART)
         row.addWidget(self.button)
         row.addWidget(self.cancel_button)
-        self._fill_menu()
         self._show()
 
     def show_state(self, state: HostState) -> None:
@@ -69,7 +69,6 @@ class ModelChip(QWidget):
         if state is HostState.LOADING:
             self.cancel_button.setEnabled(True)
             self.button.show_progress(self.tr("Starting the engine…"), 0, 0)
-        self._fill_menu()
         self._show()
 
     def show_loading(self, model: str) -> None:
@@ -89,7 +88,6 @@ class ModelChip(QWidget):
     def set_recent(self, models: tuple[str, ...]) -> None:
         """Models of earlier days, newest first."""
         self._recent = models
-        self._fill_menu()
 
     def set_narrow(self, narrow: bool) -> None:
         """Leave out the details where there is little room."""
@@ -113,11 +111,6 @@ class ModelChip(QWidget):
         """What the chip says, as one phrase."""
         return self.button.accessibleName()
 
-    def changeEvent(self, event: QEvent) -> None:
-        if is_theme_change(event):
-            self._fill_menu()
-        super().changeEvent(event)
-
     def _show(self) -> None:
         loading = self._state is HostState.LOADING
         self.cancel_button.setVisible(loading)
@@ -135,6 +128,7 @@ class ModelChip(QWidget):
         self.cancel_button.setEnabled(False)
         self.cancel.emit()
 
+    @Slot()
     def _fill_menu(self) -> None:
         self.menu.clear()
         self._add(self.tr("Starter model"), "models", "starter")
@@ -177,6 +171,7 @@ class _ChipButton(QPushButton):
         self._bar.setTextVisible(False)
         self._bar.setFixedHeight(4)
         self._chevron = QLabel()
+        self._drawn = ""
         words = QHBoxLayout()
         words.setSpacing(SPACING_PART)
         words.addWidget(self._name)
@@ -230,10 +225,13 @@ class _ChipButton(QPushButton):
         self.setAccessibleName(" ".join(part for part in parts if part))
 
     def _dress(self) -> None:
+        if self._drawn == active().name:
+            return
+        self._drawn = active().name
         self._chevron.setPixmap(icon("chevron-down").pixmap(QSize(16, 16), self.devicePixelRatio()))
 
     def changeEvent(self, event: QEvent) -> None:
-        if is_theme_change(event) and hasattr(self, "_chevron"):
+        if is_theme_change(event) and hasattr(self, "_drawn"):
             self._dress()
         super().changeEvent(event)
 

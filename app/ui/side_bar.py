@@ -102,6 +102,7 @@ class SideBar(Panel):
         super().__init__("side", "right", parent)
         self.setFixedWidth(WIDTH)
         self._brand = QLabel()
+        self._drawn = ""
         self.new_button = IconButton("new-chat", self.tr("New chat (Ctrl+N)"))
         self.new_button.clicked.connect(self.new_chat)
         self._caption = ToneLabel(self.tr("Chats of this run"), "text3", PX_CAPTION, QFont.Weight.Medium)
@@ -158,6 +159,9 @@ class SideBar(Panel):
         self.chat_chosen.emit(item.data(CHAT_ID))
 
     def _dress(self) -> None:
+        if self._drawn == active().name:
+            return
+        self._drawn = active().name
         self._brand.setPixmap(icon("brand", "accent", 20).pixmap(QSize(20, 20), self.devicePixelRatio()))
 
     def changeEvent(self, event: QEvent) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
 
 from app.icons import BOX, icon
-from app.theme import is_theme_change
+from app.theme import active, is_theme_change
 
 HIT = 28
 HIT_SMALL = 24
@@ -18,6 +19,7 @@ class IconButton(QToolButton):
     def __init__(self, icon_name: str, text: str, parent: QWidget | None = None, hit: int = HIT) -> None:
         super().__init__(parent)
         self._icon_name = icon_name
+        self._drawn = ""
         self.setText(text)
         self.setToolTip(text)
         self.setAccessibleName(text)
@@ -26,17 +28,24 @@ class IconButton(QToolButton):
         self.setFixedSize(hit, hit)
         self.setStyleSheet("padding: 0;")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # the focus ring is for the keyboard
-        self.setIcon(icon(icon_name))
+        self._set_icon()
 
     def set_icon_name(self, name: str) -> None:
         """Show another icon."""
         self._icon_name = name
-        self.setIcon(icon(name))
+        self._set_icon()
+
+    def _set_icon(self) -> None:
+        """Draw the icon unless it is drawn already: a new parent sends the events of a theme change too."""
+        wanted = f"{self._icon_name} {active().name}"
+        if wanted != self._drawn:
+            self._drawn = wanted
+            self.setIcon(icon(self._icon_name))
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if is_theme_change(event) and hasattr(self, "_icon_name"):
-            self.setIcon(icon(self._icon_name))
+        if is_theme_change(event) and hasattr(self, "_drawn"):
+            self._set_icon()
 
 
 class TextButton(QPushButton):
@@ -48,6 +57,7 @@ class TextButton(QPushButton):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # the focus ring is for the keyboard
         self._icon_role = {"primary": "on_accent"}.get(kind, "text2")
         self._icon_name = icon_name
+        self._drawn = ""
         self.setIconSize(QSize(BOX, BOX))
         self._set_icon()
 
@@ -57,10 +67,12 @@ class TextButton(QPushButton):
         self._set_icon()
 
     def _set_icon(self) -> None:
-        if self._icon_name:
-            self.setIcon(icon(self._icon_name, self._icon_role))
+        wanted = f"{self._icon_name} {active().name}" if self._icon_name else ""
+        if wanted != self._drawn:
+            self._drawn = wanted
+            self.setIcon(icon(self._icon_name, self._icon_role) if wanted else QIcon())
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if is_theme_change(event) and hasattr(self, "_icon_name"):
+        if is_theme_change(event) and hasattr(self, "_drawn"):
             self._set_icon()

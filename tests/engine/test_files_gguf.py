@@ -1,11 +1,9 @@
-"""GGUF files: cases C29 (no output matrix), C33 (cut or disguised files) and the tensors' way into a folder."""
+"""GGUF files: the tensors' way into a folder in the cache, and C29 (no output matrix)."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
-import struct
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +25,7 @@ from engine.errors import LoadCancelled, ModelFileError, SpecularError
 from engine.files import gguf_tensors
 from engine.files.folder import open_folder
 from engine.files.gguf_convert import ABANDONED_SECONDS, convert, converted_path
-from engine.files.gguf_reader import GgufTensor, read_gguf
+from engine.files.gguf_reader import GgufTensor
 from engine.files.gguf_tensors import PlannedTensor, converted_pieces
 from engine.files.gguf_types import TYPES
 from engine.files.paths import cache_dir
@@ -218,106 +216,6 @@ class TestCache:
         monkeypatch.setenv("SPECULAR_DATA_DIR", str(tmp_path / "file"))
         with pytest.raises(SpecularError, match=r"^The folder .* cannot be made: Not a directory\.$"):
             converted(source)
-
-
-class TestDamaged:
-    """C33: cut, empty, disguised."""
-
-    def test_cut_at_60_percent(self, source: Path) -> None:
-        whole = source.read_bytes()
-        source.write_bytes(whole[: len(whole) * 6 // 10])
-        text = refusal(source)
-        assert text.startswith(f"small.gguf is cut short: it has {len(whole) * 6 // 10:,} of ")
-        assert text.endswith("so the download is not complete.")
-
-    def test_cut_anywhere_inside_the_header(self, source: Path) -> None:
-        whole = source.read_bytes()
-        end = min(tensor.offset for tensor in read_gguf(source).tensors.values())
-        for size in [4, 7, 8, 15, 16, 23, 24, *range(25, end - 64, 97)]:
-            source.write_bytes(whole[:size])
-            assert refusal(source) == "small.gguf is cut inside its header: the download is not complete."
-
-    @pytest.mark.parametrize(
-        ("content", "words"),
-        [
-            (b"", "small.gguf is empty: the download is not complete."),
-            (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "small.gguf is a Git LFS pointer"),
-            (b"ggjt" + bytes(100), "small.gguf is not a GGUF file, whatever its name says"),
-            (b"PK\x03\x04" + bytes(100), "small.gguf is really a zip archive"),
-            (b"GGUF" + struct.pack("<I", 1) + bytes(100), "small.gguf is GGUF version 1; versions 2 and 3"),
-            (b"GGUF" + struct.pack(">I", 3) + bytes(100), "small.gguf is GGUF version 50331648"),
-            (b"GGUF" + struct.pack("<IQQ", 3, 2**60, 1), "small.gguf is damaged: it claims 1,152,921,504,606,846,976"),
-        ],
-    )
-    def test_another_kind_of_file(self, source: Path, content: bytes, words: str) -> None:
-        source.write_bytes(content)
-        assert refusal(source).startswith(words)
-
-    def test_any_flipped_byte_is_a_header_or_a_sentence(self, source: Path) -> None:
-        data = bytearray(source.read_bytes())
-        end = min(tensor.offset for tensor in read_gguf(source).tensors.values())
-        chance, refused = random.Random(7), 0
-        for _ in range(400):
-            place, bit = chance.randrange(end), 1 << chance.randrange(8)
-            data[place] ^= bit
-            source.write_bytes(data)
-            try:
-                read_gguf(source)
-            except ModelFileError as error:
-                assert "\n" not in str(error)
-                refused += 1
-            data[place] ^= bit
-        assert refused > 40
-
-
-class TestUnsupported:
-    """Refused by name, with what is supported, before anything is converted."""
-
-    def patched(self, source: Path, before: bytes, after: bytes) -> Path:
-        data = source.read_bytes()
-        assert data.count(before) == 1 and len(before) == len(after)
-        source.write_bytes(data.replace(before, after))
-        return source
-
-    @pytest.mark.parametrize(("code", "name"), [(23, "IQ4_XS"), (99, "number 99"), (24, "I8")])
-    def test_tensor_type(self, source: Path, code: int, name: str) -> None:
-        info = b"blk.0.attn_v.weight" + struct.pack("<IQQ", 2, 64, 32)
-        self.patched(source, info + struct.pack("<I", 1), info + struct.pack("<I", code))
-        assert refusal(source) == (
-            f"small.gguf holds blk.0.attn_v.weight as {name}; supported tensor types are F32, F16, Q4_0, Q4_1, Q5_0, "
-            "Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, BF16."
-        )
-
-    def test_architecture(self, source: Path) -> None:
-        value = b"general.architecture" + struct.pack("<IQ", 8, 5)
-        self.patched(source, value + b"llama", value + b"bloom")
-        assert refusal(source) == "small.gguf has the architecture bloom; supported are llama."
-
-    def test_missing_tensor(self, source: Path) -> None:
-        self.patched(source, b"blk.1.ffn_up.weight", b"blk.1.ffn_xx.weight")
-        assert refusal(source) == (
-            "small.gguf lacks the tensor for model.layers.1.mlp.up_proj.weight: the model is not complete."
-        )
-
-    def test_shape_against_the_metadata(self, source: Path) -> None:
-        value = b"llama.feed_forward_length" + struct.pack("<I", 4)
-        self.patched(source, value + struct.pack("<I", 128), value + struct.pack("<I", 96))
-        assert refusal(source) == (
-            "small.gguf holds blk.0.ffn_gate.weight as [128, 64], but its metadata calls for [96, 64]."
-        )
-
-    def test_missing_metadata(self, source: Path) -> None:
-        self.patched(source, b"llama.context_length", b"llama.context_lengtx")
-        assert refusal(source) == "small.gguf lacks the metadata llama.context_length."
-
-    def test_one_part_of_several(self, folder: Path, tmp_path: Path) -> None:
-        writer = gguf.GGUFWriter(str(tmp_path / "part.gguf"), "llama")
-        writer.add_uint16("split.count", 2)
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_tensors_to_file()
-        writer.close()
-        assert refusal(tmp_path / "part.gguf").startswith("part.gguf is one of 2 parts")
 
 
 class TestRope:

@@ -133,7 +133,8 @@ def make_environment() -> None:
 
 def install_key() -> str:
     """Changes when the project's packages, the environment's Python, or the place of the project change."""
-    about = (ROOT / "pyproject.toml").read_bytes() + (VENV / "pyvenv.cfg").read_bytes()
+    about = (ROOT / "pyproject.toml").read_bytes().partition(b"[tool.ruff]")[0]  # what follows only concerns checks
+    about += (VENV / "pyvenv.cfg").read_bytes()
     about += f"{os.path.realpath(PYTHON)}{ROOT}".encode()
     return hashlib.sha256(about).hexdigest()
 
@@ -204,8 +205,8 @@ def install_system_packages(packages: list[str]) -> bool:
         return False
     say(f"Installing system packages: {' '.join(packages)}")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["update"], ["install", "-y", "--no-install-recommends", *packages]):
-        done = subprocess.run(["apt-get", "-q", *command], env=environment, capture_output=True, text=True)
+    for words in (["update"], ["install", "-y", "--no-install-recommends", *packages]):
+        done = subprocess.run(["apt-get", "-q", *words], env=environment, capture_output=True, text=True)
     if done.returncode:
         say("apt-get failed: " + (done.stderr or done.stdout).strip().rpartition("\n")[2])
     return done.returncode == 0
@@ -228,10 +229,8 @@ def provide_qt_libraries() -> bool:
     packages = [QT_LIBRARIES[name] for name in missing]
     if not missing or (install_system_packages(packages) and not missing_qt_libraries()):
         return True
-    if debian_like():
-        say(f"The window needs system libraries that are not installed; run: {APT} {' '.join(packages)}")
-    else:
-        say(f"The window needs system libraries that are not installed: {', '.join(missing)}")
+    what = f"; run: {APT} {' '.join(packages)}" if debian_like() else f": {', '.join(missing)}"
+    say(f"The window needs system libraries that are not installed{what}")
     return False
 
 

@@ -112,12 +112,19 @@ def test_second_start_does_no_step(ready: Project) -> None:
     ],
 )
 def test_what_changed_is_done_again_and_nothing_else(ready: Project, file: str, step: str) -> None:
-    with (ready.root / file).open("a") as changed:
-        changed.write("# changed\n")
+    path = ready.root / file
+    path.write_text(f"# changed\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
     assert ready.start("setup").returncode == 0
     steps = [call for call in ready.calls() if "pip --version" not in call]
     # New packages may bring another compiler, so the kernels follow them.
     assert steps == ([step, "-m engine.kernels.warm_up"] if "pip" in step else [step])
+
+
+def test_settings_of_the_checks_install_nothing(ready: Project) -> None:
+    with (ready.root / "pyproject.toml").open("a", encoding="utf-8") as file:
+        file.write("# changed\n")
+    ready.start("setup")
+    assert ready.calls() == []
 
 
 def test_a_missing_starter_model_is_fetched_again(ready: Project) -> None:

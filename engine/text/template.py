@@ -20,6 +20,11 @@ CUSTOM = "custom"
 _PROBE = Message("user", "probe")
 _PROBE_SYSTEM = Message("system", "probe of system text")
 
+_NO_SYSTEM = (
+    "This model's chat template takes no system message: the system prompt is put in front of the first user message."
+)
+_ALTERNATES = "This model's chat template wants alternating turns: neighbouring messages of one side are joined."
+
 
 class ChatTemplate:
     """Renders messages to a prompt that ends where the assistant's reply begins.
@@ -42,9 +47,14 @@ class ChatTemplate:
         self._fallback = chat_format.name in FORMATS
         self._sandbox = TemplateSandbox(chat_format.source)
         self._variables = {"bos_token": tokenizer.bos_text or "", "eos_token": tokenizer.eos_text or ""}
-        self._render([_PROBE])
-        worked_around = None if self._fallback else self._workaround_note()
-        self.note = " ".join(sentence for sentence in (note, worked_around) if sentence) or None
+        self._render_once([_PROBE])
+        self._takes_system = self._takes([_PROBE_SYSTEM, _PROBE])
+        notes = [
+            note,
+            None if self._takes_system else _NO_SYSTEM,
+            None if self._takes([_PROBE, _PROBE]) else _ALTERNATES,
+        ]
+        self.note = " ".join(sentence for sentence in notes if sentence) or None
 
     @classmethod
     def for_folder(cls, folder: Path, tokenizer: Tokenizer) -> ChatTemplate:
@@ -90,40 +100,37 @@ class ChatTemplate:
 
     def _render(self, messages: Sequence[Message]) -> str:
         """Render as given; if the template refuses that or drops the system text, render the folded messages."""
+        folded = folded_messages(messages)
+        has_system = any(message.role == "system" for message in messages)
+        if has_system and not self._takes_system:
+            return self._render_once(folded)
         try:
             rendered = self._render_once(messages)
-            if all(m.content.strip() in rendered for m in messages if m.role == "system"):
+            if not has_system or self._shows_system(rendered, messages):
                 return rendered
-            refusal: TemplateError | None = None
         except TemplateRefused:
             raise
         except TemplateError as error:
-            refusal = error
-        folded = folded_messages(messages)
-        if folded == list(messages):
-            if refusal is None:
-                return rendered
-            raise refusal
-        try:
-            return self._render_once(folded)
-        except TemplateError as error:
-            raise refusal or error from error
+            if folded == list(messages):
+                raise
+            try:
+                return self._render_once(folded)
+            except TemplateError:
+                raise error from None
+        return self._render_once(folded)
+
+    def _shows_system(self, rendered: str, messages: Sequence[Message]) -> bool:
+        """Whether the system text is in the prompt, as it is or (a template may quote or indent it) rewritten."""
+        if all(m.content.strip() in rendered for m in messages if m.role == "system"):
+            return True
+        word = "SpecularSystemWord"
+        marked = [replace(m, content=word) if m.role == "system" else m for m in messages]
+        return word in self._render_once(marked)
 
     def _render_once(self, messages: Sequence[Message]) -> str:
         turns = [{"role": message.role, "content": message.content} for message in messages]
         values = {"messages": turns, "add_generation_prompt": True, "tools": None, "documents": None}
         return self._sandbox.render_bounded(values | self._variables)
-
-    def _workaround_note(self) -> str | None:
-        sentences = []
-        if not self._takes([_PROBE_SYSTEM, _PROBE]):
-            sentences.append(
-                "This model's chat template takes no system message: the system prompt is put in front of the first "
-                "user message."
-            )
-        if not self._takes([_PROBE, _PROBE]):
-            sentences.append("It wants alternating turns: messages of one side that follow each other are joined.")
-        return " ".join(sentences) or None
 
     def _takes(self, messages: Sequence[Message]) -> bool:
         try:

@@ -81,6 +81,30 @@ def test_a_refused_or_dropped_system_message_goes_into_the_first_user_turn(tmp_p
     assert "be brief\n\nhello" in text
 
 
+def test_a_dropped_system_message_is_noticed_though_the_user_says_the_same(tmp_path: Path) -> None:
+    template, tokenizer = load(byte_tokenizer(tmp_path, template=SILENT))
+    assert template.render_text([system("hello"), user("hello")], tokenizer) == "user: hello\n\nhello\n"
+
+
+def test_a_system_message_dropped_only_in_longer_chats_is_folded_there(tmp_path: Path) -> None:
+    source = (
+        "{% for m in messages %}{% if m.role != 'system' or messages | length < 3 %}{{ m.content }};{% endif %}"
+        "{% endfor %}"
+    )
+    template, tokenizer = load(byte_tokenizer(tmp_path, template=source))
+    assert template.note is None
+    assert template.render_text([system("sys"), user("q")], tokenizer) == "sys;q;"
+    longer = [system("sys"), user("q"), assistant("a"), user("r")]
+    assert template.render_text(longer, tokenizer) == "sys\n\nq;a;r;"
+
+
+def test_a_system_message_that_the_template_rewrites_stays_one(tmp_path: Path) -> None:
+    source = "{% for m in messages %}{{ m.role }}={{ m.content | tojson }};{% endfor %}"
+    template, tokenizer = load(byte_tokenizer(tmp_path, template=source))
+    text = template.render_text([system('say "hi"\ntwice'), user("q")], tokenizer)
+    assert text == 'system="say \\"hi\\"\\ntwice";user="q";'
+
+
 @pytest.mark.parametrize("source", [NO_SYSTEM, ALTERNATING, SILENT])
 def test_an_empty_system_message_or_none_leaves_the_user_s_words_alone(tmp_path: Path, source: str) -> None:
     template, tokenizer = load(byte_tokenizer(tmp_path, template=source))

@@ -11,19 +11,20 @@ from engine.errors import BadSetting
 from engine.files.folder import ModelFolder
 from engine.kernels.compiled import table as t
 from engine.kernels.compiled.binding import Memory, Weights, bind
+from engine.kernels.compiled.blocks import COUNTER_BYTES
 from engine.kernels.compiled.interpreter import run
 from engine.kernels.compiled.team import Team
 from engine.model import draft_copy, programme
 from engine.model.matrix import Matrix
 from engine.model.neurons import NeuronChoice
 from engine.model.rope import rope_tables
-from engine.model.runner import MAX_DECODE_ROWS
 from engine.model.weights import HostWeights, as_float32
 from engine.recipe import Recipe
 from engine.records import LoadProgress
 
 CHUNK = 64  # prompt tokens a pass: enough to amortise reading the weights, short enough to stop within a second
 DRAFT_BITS = (16, 8)
+DEFAULT_RECIPE = Recipe(weight_bits=8)
 
 
 class CompiledRunner:
@@ -45,8 +46,7 @@ class CompiledRunner:
         try:
             self._memory = self._allocate()
             self._control = np.zeros(t.CONTROL, np.int64)
-            self._meeting = np.zeros(1, np.int64)
-            self._control[t.BARRIER] = self._meeting.ctypes.data
+            self._counters = np.zeros(0, np.int64)
             self._copies: dict[str, Matrix] = {}
             self._neuron_major: dict[str, Matrix] = {}
             full = programme.build(self.config, self._weights.names)
@@ -110,9 +110,12 @@ class CompiledRunner:
         ids = np.asarray(tokens, np.int64)
         control = self._control
         control[t.ROWS], control[t.POSITION], control[t.TAIL] = len(ids), position, wanted
-        self._meeting[0] = 0
-        size = self._team.size
-        self._team.run(lambda member: run(table, control, ids, member, size))
+        if len(self._counters) < len(table) * COUNTER_BYTES // 8:
+            self._counters = np.zeros(len(table) * COUNTER_BYTES // 8, np.int64)
+        self._counters[:] = 0
+        control[t.COUNTERS] = self._counters.ctypes.data
+        addresses = table.ctypes.data, len(table), control.ctypes.data, ids.ctypes.data
+        self._team.run(lambda member: run(*addresses, member))
         first = len(ids) - wanted
         return self._memory.buffers[programme.Buffer.LOGITS][first : len(ids)]
 
@@ -123,7 +126,7 @@ class CompiledRunner:
         cosine, sine = rope_tables(config, self.capacity)
         shape = (self.capacity, 2, config.kv_heads, config.head_dim)
         return Memory(
-            buffers={buffer: np.zeros((CHUNK, width), np.float32) for buffer, width in programme.widths(config).items()},
+            buffers={name: np.zeros((CHUNK, width), np.float32) for name, width in programme.widths(config).items()},
             cache=tuple(np.zeros(shape, cache_type) for _ in range(config.layers)),
             cosine=cosine,
             sine=sine,
@@ -160,10 +163,3 @@ def check_recipe(recipe: Recipe) -> None:
         raise BadSetting(f"The draft on this computer's CPU can have 16 or 8 bit weights, not {recipe.weight_bits}.")
     if recipe.input_sparsity > 0 or recipe.head_share < 1 or recipe.reduced_vocabulary or recipe.kv_window:
         raise BadSetting("The draft on this computer's CPU can skip sub-layers and MLP neurons, and nothing else yet.")
-
-
-def supported(folder: ModelFolder) -> bool:
-    """True where the sizes suit eight-lane kernels: every real model does, some tiny test models do not."""
-    config = folder.config
-    sizes = (config.hidden_size, config.intermediate_size, config.head_dim // 2)
-    return all(size % 8 == 0 for size in sizes) and MAX_DECODE_ROWS <= CHUNK

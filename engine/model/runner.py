@@ -21,6 +21,11 @@ class Runner(Protocol):
     """
 
     @property
+    def kernels(self) -> str:
+        """What executes the passes, for display."""
+        ...
+
+    @property
     def capacity(self) -> int:
         """Positions of the KV cache."""
         ...

@@ -24,6 +24,7 @@ from engine.records import LoadProgress
 
 KEY_BLOCK = 256  # keys are read in whole blocks of this many
 PREFILL_ROWS = 256
+DEFAULT_RECIPE = Recipe(weight_bits=16, neuron_share=0.5)
 OBSERVED_SHARE = 0.1  # weight of the newest activation in the moving average, as in the compiled kernel
 
 
@@ -203,10 +204,10 @@ class _Pass:
 
 def check_recipe(recipe: Recipe) -> None:
     """Raise BadSetting for an ingredient that the torch path cannot run."""
-    if recipe.weight_bits not in (16, 8):
-        raise BadSetting(f"The draft can have 16 or 8 bit weights here, not {recipe.weight_bits}.")
+    if recipe.weight_bits != 16:
+        raise BadSetting(f"The draft on this device can have 16 bit weights only, not {recipe.weight_bits}.")
     if recipe.input_sparsity > 0 or recipe.head_share < 1 or recipe.reduced_vocabulary or recipe.kv_window:
-        raise BadSetting("The draft can skip sub-layers and MLP neurons here, and nothing else yet.")
+        raise BadSetting("The draft on this device can skip sub-layers and MLP neurons, and nothing else yet.")
 
 
 def _read_back(logits: torch.Tensor) -> np.ndarray:

@@ -89,6 +89,10 @@ class ReplyLoop:
                 return
             yield event
 
+    def tail(self) -> str:
+        """Text still held back when the reply has ended."""
+        return self._text.flush()
+
     def _cycle(self) -> CycleEvent | None:
         """One cycle; None when stopped in the middle of the draft, with nothing committed."""
         gamma = self._gamma()

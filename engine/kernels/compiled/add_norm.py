@@ -6,21 +6,19 @@ import numpy as np
 from numba import njit
 
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.vector import add_in_place, load_f32, scale_to, square_sum
+from engine.kernels.compiled.vector import add_in_place, field, load_f32, scale_to, square_sum
 
 
 @njit(nogil=True)
-def add_norm(step, first_row, rows, thread, threads):
-    """source[row] += extra_a[row] (where given); target[row] = source / rms(source) * weight.
+def add_norm(step, row):
+    """Block `row`: source[row] += addend[row] (where given); target[row] = source / rms(source) * weight.
 
     EXTRA_A: address of the addend (0: none), EXTRA_B: its stride, EXTRA_C: address of the float32 epsilon.
     """
-    width = step[t.K]
-    epsilon = load_f32(step[t.EXTRA_C])
-    for row in range(first_row + thread, rows, threads):
-        stream = step[t.SOURCE] + row * step[t.SOURCE_STRIDE]
-        if step[t.EXTRA_A] != 0:
-            add_in_place(stream, step[t.EXTRA_A] + row * step[t.EXTRA_B], width)
-        mean = square_sum(stream, width) / np.float32(width)
-        inverse = np.float32(1.0) / np.sqrt(mean + epsilon)
-        scale_to(stream, inverse, step[t.WEIGHT], step[t.TARGET] + row * step[t.TARGET_STRIDE], width)
+    width = field(step, t.K)
+    stream = field(step, t.SOURCE) + row * field(step, t.SOURCE_STRIDE)
+    if field(step, t.EXTRA_A) != 0:
+        add_in_place(stream, field(step, t.EXTRA_A) + row * field(step, t.EXTRA_B), width)
+    mean = square_sum(stream, width) / np.float32(width)
+    inverse = np.float32(1.0) / np.sqrt(mean + load_f32(field(step, t.EXTRA_C)))
+    scale_to(stream, inverse, field(step, t.WEIGHT), field(step, t.TARGET) + row * field(step, t.TARGET_STRIDE), width)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.vector import dot_tile, exp_and_sum, maximum_of, store_f32, weighted_rows
+from engine.kernels.compiled.vector import dot_tile, exp_and_sum, field, maximum_of, store_f32, weighted_rows
 from engine.kernels.compiled.vector_ir import ITEM_SIZE, KIND_F16, KIND_F32
 
 
@@ -45,24 +45,23 @@ head_f32, head_f16 = _head_kernel(KIND_F32), _head_kernel(KIND_F16)
 
 
 @njit(nogil=True)
-def attend(step, position, rows, thread, threads):
-    """target[row, head] = softmax(query . keys) values over positions 0 to `position + row`.
+def attend(step, position, block, thread):
+    """Block (row, head): target[row, head] = softmax(query . keys) values over positions 0 to `position + row`.
 
     SOURCE rows hold the rotated, scaled query heads; WEIGHT is the layer's KV cache [positions, 2, kv heads, K] of
     KIND; EXTRA_A: float32 scratch for scores, EXTRA_B bytes of it a thread; EXTRA_C: heads, EXTRA_D: kv heads.
     A row reads only positions up to its own, so its result cannot depend on the rows beside it.
     """
-    dim, heads, kv_heads = step[t.K], step[t.EXTRA_C], step[t.EXTRA_D]
-    size = 2 if step[t.KIND] == KIND_F16 else 4
+    dim, heads, kv_heads = field(step, t.K), field(step, t.EXTRA_C), field(step, t.EXTRA_D)
+    size = 2 if field(step, t.KIND) == KIND_F16 else 4
     stride, group = 2 * kv_heads * dim * size, heads // kv_heads
-    scores = step[t.EXTRA_A] + thread * step[t.EXTRA_B]
-    for item in range(thread, rows * heads, threads):
-        row, head = item // heads, item % heads
-        keys = step[t.WEIGHT] + head // group * dim * size
-        values = keys + kv_heads * dim * size
-        query = step[t.SOURCE] + row * step[t.SOURCE_STRIDE] + head * dim * 4
-        out = step[t.TARGET] + row * step[t.TARGET_STRIDE] + head * dim * 4
-        if size == 2:
-            head_f16(query, keys, values, stride, position + row + 1, dim, scores, out)
-        else:
-            head_f32(query, keys, values, stride, position + row + 1, dim, scores, out)
+    scores = field(step, t.EXTRA_A) + thread * field(step, t.EXTRA_B)
+    row, head = block // heads, block % heads
+    keys = field(step, t.WEIGHT) + head // group * dim * size
+    values = keys + kv_heads * dim * size
+    query = field(step, t.SOURCE) + row * field(step, t.SOURCE_STRIDE) + head * dim * 4
+    out = field(step, t.TARGET) + row * field(step, t.TARGET_STRIDE) + head * dim * 4
+    if size == 2:
+        head_f16(query, keys, values, stride, position + row + 1, dim, scores, out)
+    else:
+        head_f32(query, keys, values, stride, position + row + 1, dim, scores, out)

@@ -6,27 +6,31 @@ import numpy as np
 from numba import njit
 
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.linear import share_of
-from engine.kernels.compiled.vector import load_f32, silu_times, store_f32
+from engine.kernels.compiled.vector import field, load_f32, silu_times, store_f32
 
+NEURONS_OF_BLOCK = 256
 DECAY = np.float32(0.9)  # of the moving average, per pass: about the last ten verified tokens
 
 
 @njit(nogil=True)
-def gated_silu(step, rows, thread, threads):
-    """target[row, i] = silu(source[row, i]) * source[row, N + i] for N neurons (a multiple of eight).
+def gated_silu(step, rows, block):
+    """One block of target[row, i] = silu(source[row, i]) * source[row, N + i] for N neurons (a multiple of eight).
 
     EXTRA_A: float32 moving average of |activation| per neuron, or 0. Only row 0 feeds it: the one row of a verify
     pass that is sure to be committed. It steers the draft and can therefore never change a token.
     """
-    n0, n1 = share_of(step[t.N], 8, thread, threads)
-    if n1 <= n0:
-        return
+    n0 = block * NEURONS_OF_BLOCK
+    n1 = min(field(step, t.N), n0 + NEURONS_OF_BLOCK)
     for row in range(rows):
-        gate = step[t.SOURCE] + row * step[t.SOURCE_STRIDE] + n0 * 4
-        silu_times(gate, gate + step[t.N] * 4, step[t.TARGET] + row * step[t.TARGET_STRIDE] + n0 * 4, n1 - n0)
-    if step[t.EXTRA_A] != 0:
+        gate = field(step, t.SOURCE) + row * field(step, t.SOURCE_STRIDE) + n0 * 4
+        silu_times(
+            gate,
+            gate + field(step, t.N) * 4,
+            field(step, t.TARGET) + row * field(step, t.TARGET_STRIDE) + n0 * 4,
+            n1 - n0,
+        )
+    if field(step, t.EXTRA_A) != 0:
         for n in range(n0, n1):
-            average = step[t.EXTRA_A] + n * 4
-            now = abs(load_f32(step[t.TARGET] + n * 4))
+            average = field(step, t.EXTRA_A) + n * 4
+            now = abs(load_f32(field(step, t.TARGET) + n * 4))
             store_f32(average, DECAY * load_f32(average) + (np.float32(1.0) - DECAY) * now)

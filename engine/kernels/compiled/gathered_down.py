@@ -7,9 +7,10 @@ from typing import Any
 from numba import njit
 
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.linear import share_of
-from engine.kernels.compiled.vector import weighted_gather
+from engine.kernels.compiled.vector import field, weighted_gather
 from engine.kernels.compiled.vector_ir import ITEM_SIZE, KIND_BF16, KIND_F16, KIND_F32, KIND_I8
+
+COLUMNS_OF_BLOCK = 64
 
 
 def _columns_kernel(kind: int) -> Any:
@@ -35,21 +36,23 @@ columns_f32, columns_f16, columns_bf16, columns_i8 = (
 
 
 @njit(nogil=True)
-def gathered_down(step, rows, thread, threads):
-    """target[row] = sum over i of source[row, i] * weight[index[i]]; weight is [neurons, N], N a multiple of eight.
+def gathered_down(step, rows, block):
+    """One block of columns of target[row] = sum over i of source[row, i] * weight[index[i]]; weight is [neurons, N].
 
-    EXTRA_A: the int32 index, K of them; int8 rows carry their float32 scale at SCALE[neuron].
+    N is a multiple of eight. EXTRA_A: the int32 index, K of them; int8 rows carry a float32 scale at SCALE[neuron].
     """
-    first, last = share_of(step[t.N], 8, thread, threads)
-    w, scale, width, index, count = step[t.WEIGHT], step[t.SCALE], step[t.N], step[t.EXTRA_A], step[t.K]
+    first = block * COLUMNS_OF_BLOCK
+    last = min(field(step, t.N), first + COLUMNS_OF_BLOCK)
+    w, scale, width = field(step, t.WEIGHT), field(step, t.SCALE), field(step, t.N)
+    index, count = field(step, t.EXTRA_A), field(step, t.K)
     for row in range(rows):
-        x = step[t.SOURCE] + row * step[t.SOURCE_STRIDE]
-        y = step[t.TARGET] + row * step[t.TARGET_STRIDE]
-        if step[t.KIND] == KIND_F16:
+        x = field(step, t.SOURCE) + row * field(step, t.SOURCE_STRIDE)
+        y = field(step, t.TARGET) + row * field(step, t.TARGET_STRIDE)
+        if field(step, t.KIND) == KIND_F16:
             columns_f16(w, x, y, scale, width, index, count, first, last)
-        elif step[t.KIND] == KIND_I8:
+        elif field(step, t.KIND) == KIND_I8:
             columns_i8(w, x, y, scale, width, index, count, first, last)
-        elif step[t.KIND] == KIND_BF16:
+        elif field(step, t.KIND) == KIND_BF16:
             columns_bf16(w, x, y, scale, width, index, count, first, last)
         else:
             columns_f32(w, x, y, scale, width, index, count, first, last)

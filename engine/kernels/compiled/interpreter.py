@@ -2,50 +2,82 @@
 
 from __future__ import annotations
 
-import numba
-import numpy as np
 from numba import njit
 
 from engine.kernels.compiled import table as t
 from engine.kernels.compiled.add_norm import add_norm
 from engine.kernels.compiled.attend import attend
-from engine.kernels.compiled.barrier import meet
+from engine.kernels.compiled.blocks import COUNTER_BYTES, finish, take, wait_for
 from engine.kernels.compiled.embed import embed
-from engine.kernels.compiled.gated_silu import gated_silu
-from engine.kernels.compiled.gathered_down import gathered_down
-from engine.kernels.compiled.linear import gathered_linear, linear
+from engine.kernels.compiled.gated_silu import NEURONS_OF_BLOCK, gated_silu
+from engine.kernels.compiled.gathered_down import COLUMNS_OF_BLOCK, gathered_down
+from engine.kernels.compiled.linear import GATHERED_ROWS, block_rows, gathered_linear, linear
 from engine.kernels.compiled.rotate_store import rotate_store
+from engine.kernels.compiled.vector import field
 
 
-@njit("void(int64[:, ::1], int64[::1], int64[::1], int64, int64)", nogil=True, cache=True)
-def run(programme, control, tokens, thread, threads):
-    """One thread's part of a pass over `rows` tokens at `position`.
+@njit(nogil=True)
+def block_count(step, first_row, rows):
+    """Into how many blocks an instruction falls; they write disjoint results and may run in any order."""
+    operation = field(step, t.OPERATION)
+    if operation == t.LINEAR:
+        return (field(step, t.N) + block_rows(step) - 1) // block_rows(step) if rows > first_row else 0
+    if operation == t.ATTEND:
+        return rows * field(step, t.EXTRA_C)
+    if operation == t.GATED_SILU:
+        return (field(step, t.N) + NEURONS_OF_BLOCK - 1) // NEURONS_OF_BLOCK
+    if operation == t.GATHERED_LINEAR:
+        return (field(step, t.N) + GATHERED_ROWS - 1) // GATHERED_ROWS
+    if operation == t.GATHERED_DOWN:
+        return (field(step, t.N) + COLUMNS_OF_BLOCK - 1) // COLUMNS_OF_BLOCK
+    return rows - first_row  # EMBED, ADD_NORM, ROTATE_STORE: a block a row
 
-    programme: [instructions, COLUMNS]; control: [CONTROL]; tokens: [rows]. All threads run the same table and meet
-    after each instruction marked SYNC; control[BARRIER] is the address of the int64 they meet at, zero at the start.
+
+@njit(nogil=True)
+def run_block(step, tokens, position, first_row, rows, block, thread):
+    """Compute one block of one instruction."""
+    operation = field(step, t.OPERATION)
+    if operation == t.LINEAR:
+        linear(step, first_row, rows, block)
+    elif operation == t.ATTEND:
+        attend(step, position, block, thread)
+    elif operation == t.ADD_NORM:
+        add_norm(step, first_row + block)
+    elif operation == t.GATED_SILU:
+        gated_silu(step, rows, block)
+    elif operation == t.ROTATE_STORE:
+        rotate_store(step, position, block)
+    elif operation == t.EMBED:
+        embed(step, tokens, block)
+    elif operation == t.GATHERED_LINEAR:
+        gathered_linear(step, rows, block)
+    elif operation == t.GATHERED_DOWN:
+        gathered_down(step, rows, block)
+
+
+@njit("void(int64, int64, int64, int64, int64)", nogil=True, cache=True)
+def run(programme, instructions, control, tokens, thread):
+    """One thread's part of a pass over `rows` tokens at `position`; any number of threads may run it at once.
+
+    Addresses of int64 arrays: programme [instructions, COLUMNS], control [CONTROL], tokens [rows]. The control's
+    COUNTERS is the address of COUNTER_BYTES an instruction, zeroed before the pass. `thread` names scratch memory.
     """
-    rows, position = control[t.ROWS], control[t.POSITION]
-    meetings = 0
-    for i in range(programme.shape[0]):
-        step = programme[i]
-        first_row = rows - control[t.TAIL] if step[t.ON_TAIL] else 0
-        operation = step[t.OPERATION]
-        if operation == t.LINEAR:
-            linear(step, first_row, rows, thread, threads)
-        elif operation == t.ADD_NORM:
-            add_norm(step, first_row, rows, thread, threads)
-        elif operation == t.ROTATE_STORE:
-            rotate_store(step, position, rows, thread, threads)
-        elif operation == t.ATTEND:
-            attend(step, position, rows, thread, threads)
-        elif operation == t.GATED_SILU:
-            gated_silu(step, rows, thread, threads)
-        elif operation == t.EMBED:
-            embed(step, tokens, rows, thread, threads)
-        elif operation == t.GATHERED_LINEAR:
-            gathered_linear(step, rows, thread, threads)
-        elif operation == t.GATHERED_DOWN:
-            gathered_down(step, rows, thread, threads)
-        if step[t.SYNC] and threads > 1:
-            meetings += 1
-            meet(control[t.BARRIER], meetings * threads)
+    rows, position, counters = field(control, t.ROWS), field(control, t.POSITION), field(control, t.COUNTERS)
+    tail = rows - field(control, t.TAIL)
+    unsure = 0  # first instruction whose blocks may still be running elsewhere
+    for i in range(instructions):
+        step = programme + i * t.COLUMNS * 8
+        mine = counters + i * COUNTER_BYTES
+        first_row = tail if field(step, t.ON_TAIL) else 0
+        blocks = block_count(step, first_row, rows)
+        block = take(mine)
+        while block < blocks:
+            run_block(step, tokens, position, first_row, rows, block, thread)
+            finish(mine)
+            block = take(mine)
+        if field(step, t.SYNC):
+            for j in range(unsure, i + 1):
+                earlier = programme + j * t.COLUMNS * 8
+                first = tail if field(earlier, t.ON_TAIL) else 0
+                wait_for(counters + j * COUNTER_BYTES, block_count(earlier, first, rows))
+            unsure = i + 1

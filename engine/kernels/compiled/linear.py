@@ -7,10 +7,11 @@ from typing import Any
 from numba import njit
 
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.vector import dot_gathered, dot_tile, load_f32, store_f32
+from engine.kernels.compiled.vector import dot_gathered, dot_tile, field, load_f32, store_f32
 from engine.kernels.compiled.vector_ir import ITEM_SIZE, KIND_BF16, KIND_F16, KIND_F32, KIND_I8
 
-BLOCK = 24  # rows of the matrix a thread takes at once: a multiple of every tile height below
+TILE_ROWS = 24  # a multiple of every tile height below
+GATHERED_ROWS = 64  # chosen rows of a block, a multiple of eight
 
 
 def _rows_kernel(kind: int) -> Any:
@@ -22,38 +23,38 @@ def _rows_kernel(kind: int) -> Any:
 
     @njit(nogil=True)
     def kernel(w, x, x_stride, y, y_stride, scale, k, n0, n1, rows):
-        stride = k * size
+        stride, sx, sy = k * size, x_stride, y_stride
         n = n0
         while n < n1:
-            end = min(n + BLOCK, n1)
-            whole = end - n == BLOCK
+            end = min(n + TILE_ROWS, n1)
+            whole = end - n == TILE_ROWS
             done = 0
             while done < rows:
                 left = rows - done
                 xm, ym = x + done * x_stride, y + done * y_stride
                 if not whole:
                     for r in range(n, end):
-                        dot_tile(kind, 1, 1, w + r * stride, stride, xm, x_stride, k, ym + r * 4, y_stride, scale + r * 4)
+                        dot_tile(kind, 1, 1, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, scale + r * 4)
                     done += 1
                 elif left == 1:
                     for r in range(n, end, 8):
-                        dot_tile(kind, 8, 1, w + r * stride, stride, xm, x_stride, k, ym + r * 4, y_stride, scale + r * 4)
+                        dot_tile(kind, 8, 1, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, scale + r * 4)
                     done += 1
                 elif left == 2:
                     for r in range(n, end, 4):
-                        dot_tile(kind, 4, 2, w + r * stride, stride, xm, x_stride, k, ym + r * 4, y_stride, scale + r * 4)
+                        dot_tile(kind, 4, 2, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, scale + r * 4)
                     done += 2
                 elif left == 3:
                     for r in range(n, end, 3):
-                        dot_tile(kind, 3, 3, w + r * stride, stride, xm, x_stride, k, ym + r * 4, y_stride, scale + r * 4)
+                        dot_tile(kind, 3, 3, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, scale + r * 4)
                     done += 3
                 elif left == 5:
                     for r in range(n, end, 2):
-                        dot_tile(kind, 2, 5, w + r * stride, stride, xm, x_stride, k, ym + r * 4, y_stride, scale + r * 4)
+                        dot_tile(kind, 2, 5, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, scale + r * 4)
                     done += 5
                 else:
                     for r in range(n, end, 3):
-                        dot_tile(kind, 3, 4, w + r * stride, stride, xm, x_stride, k, ym + r * 4, y_stride, scale + r * 4)
+                        dot_tile(kind, 3, 4, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, scale + r * 4)
                     done += 4
             n = end
 
@@ -81,48 +82,53 @@ gathered_f32, gathered_f16, gathered_bf16, gathered_i8 = (
 
 
 @njit(nogil=True)
-def share_of(count, block, thread, threads):
-    """This thread's contiguous share [first, last) of `count` items, in whole blocks; order never matters."""
-    blocks = (count + block - 1) // block
-    first = min(count, blocks * thread // threads * block)
-    last = min(count, blocks * (thread + 1) // threads * block)
-    return first, last
+def block_rows(step):
+    """Rows of the matrix in one block: a few microseconds of work, so that sharing out costs little beside it."""
+    if field(step, t.N) < 2048:
+        return 2 * TILE_ROWS
+    return 4 * TILE_ROWS if field(step, t.N) < 8192 else 8 * TILE_ROWS
 
 
 @njit(nogil=True)
-def linear(step, first_row, rows, thread, threads):
-    """target[row] = weight [N, K] times source[row], plus bias where given."""
-    n0, n1 = share_of(step[t.N], BLOCK, thread, threads)
-    x = step[t.SOURCE] + first_row * step[t.SOURCE_STRIDE]
-    y = step[t.TARGET] + first_row * step[t.TARGET_STRIDE]
-    w, xs, ys, scale, k = step[t.WEIGHT], step[t.SOURCE_STRIDE], step[t.TARGET_STRIDE], step[t.SCALE], step[t.K]
+def linear(step, first_row, rows, block):
+    """One block of target[row] = weight [N, K] times source[row], plus bias where given, for rows from first_row."""
+    n0 = block * block_rows(step)
+    n1 = min(field(step, t.N), n0 + block_rows(step))
+    xs, ys = field(step, t.SOURCE_STRIDE), field(step, t.TARGET_STRIDE)
+    x, y = field(step, t.SOURCE) + first_row * xs, field(step, t.TARGET) + first_row * ys
+    w, scale, k = field(step, t.WEIGHT), field(step, t.SCALE), field(step, t.K)
     count = rows - first_row
-    if step[t.KIND] == KIND_F16:
+    if field(step, t.KIND) == KIND_F16:
         rows_f16(w, x, xs, y, ys, scale, k, n0, n1, count)
-    elif step[t.KIND] == KIND_I8:
+    elif field(step, t.KIND) == KIND_I8:
         rows_i8(w, x, xs, y, ys, scale, k, n0, n1, count)
-    elif step[t.KIND] == KIND_BF16:
+    elif field(step, t.KIND) == KIND_BF16:
         rows_bf16(w, x, xs, y, ys, scale, k, n0, n1, count)
     else:
         rows_f32(w, x, xs, y, ys, scale, k, n0, n1, count)
-    if step[t.BIAS] != 0:
+    if field(step, t.BIAS) != 0:
         for row in range(count):
             for n in range(n0, n1):
                 at = y + row * ys + n * 4
-                store_f32(at, load_f32(at) + load_f32(step[t.BIAS] + n * 4))
+                store_f32(at, load_f32(at) + load_f32(field(step, t.BIAS) + n * 4))
 
 
 @njit(nogil=True)
-def gathered_linear(step, rows, thread, threads):
-    """target[row, i] = weight[index[i]] . source[row] for the N chosen rows. EXTRA_A: the int32 index."""
-    n0, n1 = share_of(step[t.N], 8, thread, threads)
-    x, y, w, scale, k = step[t.SOURCE], step[t.TARGET], step[t.WEIGHT], step[t.SCALE], step[t.K]
-    xs, ys, index = step[t.SOURCE_STRIDE], step[t.TARGET_STRIDE], step[t.EXTRA_A]
-    if step[t.KIND] == KIND_F16:
+def gathered_linear(step, rows, block):
+    """One block of target[row, i] = weight[index[i]] . source[row] for the N chosen rows. EXTRA_A: the int32 index.
+
+    A bias is left out: only drafts gather, and a draft may be wrong.
+    """
+    n0 = block * GATHERED_ROWS
+    n1 = min(field(step, t.N), n0 + GATHERED_ROWS)
+    x, y, w = field(step, t.SOURCE), field(step, t.TARGET), field(step, t.WEIGHT)
+    xs, ys, scale = field(step, t.SOURCE_STRIDE), field(step, t.TARGET_STRIDE), field(step, t.SCALE)
+    k, index = field(step, t.K), field(step, t.EXTRA_A)
+    if field(step, t.KIND) == KIND_F16:
         gathered_f16(w, x, xs, y, ys, scale, k, index, n0, n1, rows)
-    elif step[t.KIND] == KIND_I8:
+    elif field(step, t.KIND) == KIND_I8:
         gathered_i8(w, x, xs, y, ys, scale, k, index, n0, n1, rows)
-    elif step[t.KIND] == KIND_BF16:
+    elif field(step, t.KIND) == KIND_BF16:
         gathered_bf16(w, x, xs, y, ys, scale, k, index, n0, n1, rows)
     else:
         gathered_f32(w, x, xs, y, ys, scale, k, index, n0, n1, rows)

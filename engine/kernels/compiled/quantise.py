@@ -11,7 +11,7 @@ from engine.kernels.compiled.vector_ir import KIND_BF16, KIND_F16, KIND_F32
 
 @njit(nogil=True, cache=True)
 def quantise_rows(weight, kind, out, scales, first, last):
-    """out[r] = round(weight[r] / scale[r]), scale[r] = max |weight[r]| / 127 (1 for an all-zero row), r in [first, last).
+    """out[r] = round(weight[r] / scale[r]), scale[r] = max |weight[r]| / 127 (1 where all are 0), r in [first, last).
 
     weight: address of [*, K] stored as `kind`, K a multiple of eight; out int8 [*, K]; scales float32 [*].
     """

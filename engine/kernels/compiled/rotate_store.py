@@ -6,33 +6,31 @@ import numpy as np
 from numba import njit
 
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.vector import convert, load_f32, rotate
+from engine.kernels.compiled.vector import convert, field, load_f32, rotate
 from engine.kernels.compiled.vector_ir import KIND_F16, KIND_F32
 
 
 @njit(nogil=True)
-def rotate_store(step, position, rows, thread, threads):
-    """Rotate the query heads in place, scaled for attention; rotate keys into the cache; copy values into it.
+def rotate_store(step, position, row):
+    """Block `row`: rotate its query heads in place, scaled for attention; keys and values go into the cache.
 
     SOURCE rows hold [query heads, key heads, value heads] of K float32 each. WEIGHT: the KV cache of this layer,
     [positions, 2, kv heads, K] of KIND; EXTRA_A, EXTRA_B: cosine and sine tables [positions, K/2];
     EXTRA_C: query heads, EXTRA_D: kv heads; EXTRA_E: address of the float32 attention scale.
     """
-    dim, heads, kv_heads = step[t.K], step[t.EXTRA_C], step[t.EXTRA_D]
+    dim, heads, kv_heads = field(step, t.K), field(step, t.EXTRA_C), field(step, t.EXTRA_D)
     half, one = dim // 2, np.float32(1.0)
-    scale = load_f32(step[t.EXTRA_E])
-    size = 2 if step[t.KIND] == KIND_F16 else 4
-    per_row = heads + 2 * kv_heads
-    for item in range(thread, rows * per_row, threads):
-        row, head = item // per_row, item % per_row
-        at = step[t.SOURCE] + row * step[t.SOURCE_STRIDE] + head * dim * 4
-        cosine = step[t.EXTRA_A] + (position + row) * half * 4
-        sine = step[t.EXTRA_B] + (position + row) * half * 4
+    scale = load_f32(field(step, t.EXTRA_E))
+    size = 2 if field(step, t.KIND) == KIND_F16 else 4
+    cosine = field(step, t.EXTRA_A) + (position + row) * half * 4
+    sine = field(step, t.EXTRA_B) + (position + row) * half * 4
+    for head in range(heads + 2 * kv_heads):
+        at = field(step, t.SOURCE) + row * field(step, t.SOURCE_STRIDE) + head * dim * 4
         if head < heads:
             rotate(KIND_F32, at, cosine, sine, half, scale, at)
             continue
         slot = (position + row) * 2 * kv_heads + (head - heads)  # keys first, then values: [2, kv heads]
-        target = step[t.WEIGHT] + slot * dim * size
+        target = field(step, t.WEIGHT) + slot * dim * size
         if head < heads + kv_heads:
             if size == 2:
                 rotate(KIND_F16, at, cosine, sine, half, one, target)

@@ -6,7 +6,8 @@ Kept apart from `interpreter` so that building a table does not import the compi
 from __future__ import annotations
 
 # Columns of an instruction.
-OPERATION, SYNC, ON_TAIL = 0, 1, 2  # SYNC: all threads meet afterwards; ON_TAIL: only the last `tail` rows of the pass
+# SYNC: what follows needs this and all before it. ON_TAIL: only the last `tail` rows of the pass.
+OPERATION, SYNC, ON_TAIL = 0, 1, 2
 SOURCE, SOURCE_STRIDE, TARGET, TARGET_STRIDE = 3, 4, 5, 6  # float32 buffers: addresses and bytes from row to row
 WEIGHT, SCALE, BIAS, KIND = 7, 8, 9, 10
 N, K = 11, 12
@@ -17,5 +18,5 @@ COLUMNS = 18
 EMBED, ADD_NORM, LINEAR, ROTATE_STORE, ATTEND, GATED_SILU, GATHERED_LINEAR, GATHERED_DOWN = range(8)
 
 # Entries of the control array that one pass is started with.
-ROWS, POSITION, TAIL, TOKENS, BARRIER = range(5)
-CONTROL = 5
+ROWS, POSITION, TAIL, COUNTERS = range(4)
+CONTROL = 4

@@ -12,7 +12,8 @@ from numba.extending import intrinsic
 
 from engine.kernels.compiled import vector_ir as v
 
-# mypy: disable-error-code="no-untyped-def"
+
+LINE = 64  # bytes of a cache line
 
 
 def _literals(*arguments: types.Type) -> list[int] | None:
@@ -38,7 +39,8 @@ def dot_tile(typing_context, kind, rows, columns, w, w_stride, x, x_stride, k, y
     def generate(context: Any, b: ir.IRBuilder, _signature: Any, args: Any) -> Any:
         _, _, _, w_, ws, x_, xs, k_, y_, ys, scale_ = args
         w_rows = [v.pointer(b, b.add(w_, b.mul(ws, v.const(r)))) for r in range(rows_)]
-        _dot(b, kind_, w_rows, x_, xs, k_, y_, ys, scale_, [v.const(r) for r in range(rows_)], columns_)
+        following = b.add(w_, b.mul(k_, v.const(rows_ * v.ITEM_SIZE[kind_])))
+        _dot(b, kind_, w_rows, x_, xs, k_, y_, ys, scale_, [v.const(r) for r in range(rows_)], columns_, following)
         return context.get_dummy_value()
 
     return signature, generate
@@ -66,12 +68,22 @@ def dot_gathered(typing_context, kind, rows, columns, w, w_stride, x, x_stride, 
     return signature, generate
 
 
-def _dot(b, kind, w_rows, x, x_stride, k, y, y_stride, scale, scale_rows, columns) -> None:
-    """The shared body of both dot kernels: one register accumulator per (row of w, row of x)."""
+def _dot(b, kind, w_rows, x, x_stride, k, y, y_stride, scale, scale_rows, columns, following=None) -> None:
+    """The shared body of the dot kernels: one register accumulator per (row of w, row of x).
+
+    following: address behind this tile in a contiguous matrix. Rows are short, so the processor's own prefetcher
+    restarts at each of them and reaches half of the memory's bandwidth; asking for the next tile line by line does not.
+    """
     rows = len(w_rows)
     x_rows = [v.pointer(b, b.add(x, b.mul(x_stride, v.const(m)))) for m in range(columns)]
     loop = v.Loop(b, k, [v.splat(0.0)] * (rows * columns))
-    weights = [v.load_vector(b, v.offset(b, row, loop.index, v.ITEM_SIZE[kind]), kind) for row in w_rows]
+    size = v.ITEM_SIZE[kind]
+    weights = [v.load_vector(b, v.offset(b, row, loop.index, size), kind) for row in w_rows]
+    if following is not None:
+        taken = rows * v.LANES * size  # bytes of the matrix an iteration consumes, and so the pace of the prefetch
+        for line in range(0, taken, LINE):
+            at = b.add(b.mul(loop.index, v.const(rows * size)), v.const(line))
+            v.prefetch(b, v.pointer(b, b.add(following, at)))
     sums = [None] * (rows * columns)
     for m in range(columns):
         lanes = v.load_vector(b, v.offset(b, x_rows[m], loop.index, 4), v.KIND_F32)
@@ -312,6 +324,16 @@ def rotate(typing_context, kind, head, cosine, sine, half, factor, out):
         return context.get_dummy_value()
 
     return signature, generate
+
+
+@intrinsic
+def field(typing_context, base, index):
+    """The int64 at base[index]: tables are read through addresses, since arrays would count references in the loop."""
+
+    def generate(_context: Any, b: ir.IRBuilder, _signature: Any, args: Any) -> Any:
+        return b.load(b.inttoptr(b.add(args[0], b.mul(args[1], v.const(8))), v.I64.as_pointer()))
+
+    return types.int64(types.int64, types.int64), generate
 
 
 @intrinsic

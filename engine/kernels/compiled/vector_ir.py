@@ -60,6 +60,14 @@ def load_vector(builder: ir.IRBuilder, at: ir.Value, kind: int) -> ir.Value:
     return builder.sitofp(builder.sext(_load_lanes(builder, at, I8, 1), IVEC), VEC)
 
 
+def prefetch(builder: ir.IRBuilder, at: ir.Value) -> None:
+    """Start loading the cache line at an address; never faults."""
+    signature = ir.FunctionType(ir.VoidType(), [BYTES, I32, I32, I32])
+    function = cgutils.get_or_insert_function(builder.module, signature, "llvm.prefetch.p0")
+    read, keep, data = ir.Constant(I32, 0), ir.Constant(I32, 3), ir.Constant(I32, 1)
+    builder.call(function, [at, read, keep, data])
+
+
 def store_vector(builder: ir.IRBuilder, lanes: ir.Value, at: ir.Value, kind: int) -> None:
     """Store eight float32 lanes as float32 or, rounded to nearest even, as float16."""
     if kind == KIND_F16:

@@ -58,7 +58,8 @@ def attend(query: Tensor, keys: Tensor, values: Tensor, position: int, scale: fl
     mask = torch.zeros(rows, length, dtype=q.dtype, device=query.device).masked_fill(~seen, float("-inf"))
     backend = SDPBackend.EFFICIENT_ATTENTION if query.is_cuda else SDPBackend.MATH
     with sdpa_kernel(backend):
-        mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask.expand(1, heads, rows, length), scale=scale)
+        mask = mask.expand(1, heads, rows, length)
+        mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
     return mixed[0].transpose(0, 1).float()
 
 

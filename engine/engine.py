@@ -1,0 +1,187 @@
+"""The engine's public face: load, generate (an iterator of events), stop, unload, estimate.
+
+One thread owns an Engine and calls everything but `stop` and `cancel_load`, which may come from any thread.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from engine.errors import EngineBusy, NoModel, PromptTooLong, SpecularError
+from engine.files.resolve import SizeEstimate, estimate_bytes
+from engine.model.loaded import LoadedModel, load_model
+from engine.records import Event, Finished, LoadProgress, ModelInfo, StopReason
+from engine.sampling.sampler import Sampler
+from engine.settings import GenerateRequest, Message
+from engine.speculation.controller import GammaController
+from engine.speculation.cycle import Limits, ReplyLoop
+from engine.text.reply import ReplyText
+
+
+def _no_progress(_: LoadProgress) -> None:
+    pass
+
+
+class Engine:
+    """One loaded model at a time, one reply at a time."""
+
+    def __init__(self) -> None:
+        self._loaded: LoadedModel | None = None
+        self._stop = threading.Event()
+        self._cancel = threading.Event()
+        self._busy = False
+
+    @property
+    def info(self) -> ModelInfo | None:
+        """What is loaded, or None."""
+        return self._loaded.info if self._loaded else None
+
+    def load(
+        self,
+        model: str,
+        *,
+        context: int | None = None,
+        device: str | None = None,
+        progress: Callable[[LoadProgress], None] = _no_progress,
+    ) -> ModelInfo:
+        """Load "starter", a model folder or a .gguf file in place of the present model.
+
+        context: positions of the KV cache, None for the model's own up to 8192. device: "cuda", "cpu" or None for
+        the best. Raises SpecularError with one sentence; the model loaded before is then still there and usable.
+        """
+        self._require_idle()
+        self._cancel.clear()
+        self._busy = True
+        try:
+            loaded = load_model(model, context, device, progress, self._cancel.is_set)
+        except MemoryError as error:
+            raise SpecularError(f"There is not enough memory to load {model}.") from error
+        finally:
+            self._busy = False
+        self.unload()
+        self._loaded = loaded
+        return loaded.info
+
+    def cancel_load(self) -> None:
+        """Make a running load end with LoadCancelled at its next tensor. Any thread."""
+        self._cancel.set()
+
+    def generate(self, request: GenerateRequest) -> Iterator[Event]:
+        """Start a reply; iterate to make it. Events: PrefillProgress, CycleEvent, and last one Finished.
+
+        Raises NoModel, EngineBusy, PromptTooLong, BadSetting or TemplateError at once, before any work. A fault
+        during the reply ends it with Finished(FAILED) and a message; what was written until then stands.
+        Closing the iterator early is a stop.
+        """
+        loaded = self._require_model()
+        self._require_idle()
+        prompt = loaded.prompt_ids(request)
+        if len(prompt) >= loaded.runner.capacity:
+            raise PromptTooLong(
+                f"The prompt has {len(prompt)} tokens, but the context holds {loaded.runner.capacity}, "
+                "and the reply needs room too."
+            )
+        if not prompt:
+            raise PromptTooLong("The prompt is empty: there is no token to start from.")
+        if request.speculation.recipe not in (None, loaded.runner.recipe):
+            loaded.runner.use_recipe(request.speculation.recipe)
+        self._stop.clear()
+        return self._reply(loaded, request, prompt)
+
+    def stop(self) -> None:
+        """End the running reply at the next pass; without one, nothing. Any thread."""
+        self._stop.set()
+
+    def count_tokens(self, messages: Sequence[Message]) -> int:
+        """Tokens the messages take as a prompt, the reply's opening included."""
+        return len(self._require_model().chat_ids(messages))
+
+    def estimate(self, model: str) -> SizeEstimate:
+        """What a model would need in memory, from its headers alone. Raises ModelFileError as loading would."""
+        return estimate_bytes(model)
+
+    def unload(self) -> None:
+        """Give back the model's memory and threads. Without a model, nothing."""
+        self._require_idle()
+        loaded, self._loaded = self._loaded, None
+        if loaded is not None:
+            loaded.runner.close()
+            loaded.folder.close()
+
+    def close(self) -> None:
+        """Unload; the engine can load again after."""
+        self._busy = False
+        self.unload()
+
+    def _reply(self, loaded: LoadedModel, request: GenerateRequest, prompt: list[int]) -> Iterator[Event]:
+        self._require_idle()
+        self._busy = True
+        sampler = self._sampler(loaded, request)
+        reused = _common_prefix(loaded.cached, prompt[:-1])
+        loop = ReplyLoop(
+            loaded.runner,
+            sampler,
+            self._controller(loaded, request),
+            request.speculation,
+            Limits(loaded.end_ids(bool(request.messages)), request.max_new_tokens),
+            self._text(loaded, request),
+            self._stop.is_set,
+        )
+        loaded.cached = []  # nothing is trusted until this reply has ended in order
+        began = decode_began = time.perf_counter()
+        message = None
+        try:
+            yield from loop.prefill(prompt, reused)
+            decode_began = time.perf_counter()
+            yield from loop.cycles()
+            loaded.cached = loop.ids[:-1]
+        except (SpecularError, MemoryError) as error:
+            loop.reason = StopReason.FAILED
+            message = str(error) or "There is not enough memory to go on."
+        finally:
+            self._busy = False
+        yield Finished(
+            reason=loop.reason or StopReason.STOPPED,
+            tail=loop.tail(),
+            prompt_tokens=len(prompt),
+            reused_tokens=reused,
+            new_tokens=loop.new_tokens,
+            prefill_seconds=decode_began - began,
+            decode_seconds=time.perf_counter() - decode_began,
+            seed=sampler.seed,
+            message=message,
+        )
+
+    def _sampler(self, loaded: LoadedModel, request: GenerateRequest) -> Sampler:
+        vocabulary = loaded.folder.config.vocabulary
+        allowed = loaded.tokenizer.vocabulary if loaded.tokenizer is not None else None
+        return Sampler(request.sampling, vocabulary, allowed_vocabulary=allowed)
+
+    def _controller(self, loaded: LoadedModel, request: GenerateRequest) -> GammaController:
+        if request.speculation.gamma is None:
+            return loaded.controller
+        return GammaController(fixed=request.speculation.gamma)
+
+    def _text(self, loaded: LoadedModel, request: GenerateRequest) -> ReplyText:
+        chats = bool(request.messages) and loaded.template is not None
+        own = loaded.template.stop_strings if chats and loaded.template is not None else ()
+        return ReplyText(loaded.tokenizer, (*own, *request.stop_strings))
+
+    def _require_idle(self) -> None:
+        if self._busy:
+            raise EngineBusy("The engine is busy: wait for the reply or the load to end, or stop it.")
+
+    def _require_model(self) -> LoadedModel:
+        if self._loaded is None:
+            raise NoModel("No model is loaded.")
+        return self._loaded
+
+
+def _common_prefix(cached: Sequence[int], prompt: Sequence[int]) -> int:
+    """Leading tokens the two share."""
+    for i, (a, b) in enumerate(zip(cached, prompt, strict=False)):
+        if a != b:
+            return i
+    return min(len(cached), len(prompt))

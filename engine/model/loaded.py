@@ -1,0 +1,129 @@
+"""A model ready to talk: its runner, its text side, and the tokens its KV cache still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from engine.errors import BadSetting
+from engine.files.folder import ModelFolder, open_folder
+from engine.files.resolve import resolve
+from engine.kernels.dispatch import choose_device, make_runner
+from engine.model.runner import Runner
+from engine.records import LoadProgress, ModelInfo
+from engine.settings import GenerateRequest, Message
+from engine.speculation.controller import GammaController
+from engine.text.template import ChatTemplate
+from engine.text.tokenizer import Tokenizer, load_tokenizer
+
+DEFAULT_CONTEXT = 8192  # positions; longer only when asked, because the KV cache is sized by it
+
+
+@dataclass(slots=True)
+class LoadedModel:
+    """Everything of one load. `cached`: tokens whose keys and values are in the cache, from position 0 on."""
+
+    info: ModelInfo
+    folder: ModelFolder
+    runner: Runner
+    tokenizer: Tokenizer | None
+    template: ChatTemplate | None
+    controller: GammaController
+    cached: list[int] = field(default_factory=list)
+
+    def prompt_ids(self, request: GenerateRequest) -> list[int]:
+        """The request's prompt as token ids. Raises BadSetting where the model has no tokenizer or an id is unknown."""
+        if request.prompt_ids is not None:
+            return self._checked(request.prompt_ids)
+        if self.tokenizer is None:
+            raise BadSetting(f"{self.info.name} has no tokenizer: give token ids instead of text.")
+        if request.prompt is not None:
+            return self.tokenizer.encode_prompt(request.prompt)
+        return self.chat_ids(request.messages)
+
+    def chat_ids(self, messages: Sequence[Message]) -> list[int]:
+        """Messages as token ids through the template, ending where the reply begins."""
+        if self.tokenizer is None or self.template is None:
+            raise BadSetting(f"{self.info.name} has no tokenizer: give token ids instead of messages.")
+        return self.template.render_ids(messages, self.tokenizer)
+
+    def end_ids(self, chats: bool) -> frozenset[int]:
+        """Tokens that end a reply."""
+        ends = frozenset(self.folder.config.eos_ids)
+        if self.tokenizer is not None:
+            ends |= self.tokenizer.end_ids
+        return ends | self.template.end_ids if chats and self.template is not None else ends
+
+    def _checked(self, ids: Sequence[int]) -> list[int]:
+        vocabulary = self.folder.config.vocabulary
+        for token in ids:
+            if not 0 <= token < vocabulary:
+                raise BadSetting(f"The token id {token} is not in the model's vocabulary of {vocabulary}.")
+        return list(ids)
+
+
+def load_model(
+    model: str,
+    context: int | None,
+    device: str | None,
+    progress: Callable[[LoadProgress], None],
+    cancelled: Callable[[], bool],
+) -> LoadedModel:
+    """Find, convert, check and load a model: "starter", a folder or a GGUF file.
+
+    Raises SpecularError subclasses with one sentence; nothing stays loaded then.
+    """
+    path = resolve(model, progress, cancelled)
+    folder = open_folder(path)
+    tokenizer = load_tokenizer(path)
+    template = None if tokenizer is None else ChatTemplate.for_folder(path, tokenizer)
+    placement = choose_device(device)
+    capacity = _capacity(folder, context)
+    runner = make_runner(folder, placement, capacity, None, progress, cancelled)
+    config = folder.config
+    note = template.note if template is not None else "The model has no tokenizer: it takes and gives token ids only."
+    notes = (*placement.notes, *folder.notes, *((note,) if note else ()))
+    info = ModelInfo(
+        name=display_name(model, folder),
+        path=str(path),
+        family=config.family,
+        layers=config.layers,
+        hidden_size=config.hidden_size,
+        vocabulary=config.vocabulary,
+        context=capacity,
+        weights_dtype=_main_dtype(folder),
+        weights_bytes=folder.total_bytes,
+        draft_bytes=runner.draft_bytes,
+        device=placement.name,
+        kernels=runner.kernels,
+        template=template.name if template is not None else "none",
+        notes=notes,
+    )
+    return LoadedModel(info, folder, runner, tokenizer, template, GammaController())
+
+
+def display_name(model: str, folder: ModelFolder) -> str:
+    """What to call the model: the GGUF's or folder's name without its hash or extension."""
+    if model == "starter":
+        return "SmolLM2 135M Instruct"
+    from pathlib import Path
+
+    path = Path(model)
+    return path.stem if path.suffix.lower() == ".gguf" else (path.name or folder.path.name)
+
+
+def _capacity(folder: ModelFolder, context: int | None) -> int:
+    most = folder.config.context
+    if context is None:
+        return min(most, DEFAULT_CONTEXT)
+    if not 16 <= context <= most:
+        raise BadSetting(f"The context is {context}, but this model takes 16 to {most} tokens.")
+    return context
+
+
+def _main_dtype(folder: ModelFolder) -> str:
+    """The stored type that most bytes have, as people write it."""
+    sizes: dict[str, int] = {}
+    for entry in folder.entries.values():
+        sizes[entry.dtype] = sizes.get(entry.dtype, 0) + entry.nbytes
+    return max(sizes, key=lambda name: sizes[name])

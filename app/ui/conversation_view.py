@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
-from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtGui import QFont, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from app.theme import SPACING_TURN, active, is_theme_change, ui_font
@@ -65,7 +65,7 @@ class ConversationView(QWidget):
         column.addStretch(0)
         area.setWidget(page)
         area.viewport().setAutoFillBackground(False)
-        page.setAutoFillBackground(False)
+        page.setAutoFillBackground(True)  # opaque, so that scrolling moves pixels instead of painting them again
         return area
 
     # Content
@@ -169,6 +169,7 @@ class ConversationView(QWidget):
     def _dress(self) -> None:
         palette = self.palette()
         palette.setColor(self.backgroundRole(), active().color("canvas"))
+        palette.setColor(QPalette.ColorRole.Window, active().color("canvas"))
         self.setPalette(palette)
         self.setAutoFillBackground(True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QEnterEvent, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QToolButton, QVBoxLayout, QWidget
 
@@ -11,7 +11,7 @@ from app.widgets.counts_row import CountsRow
 from app.widgets.cycle_timeline import CycleTimeline
 from app.widgets.icon_button import HIT_SMALL, IconButton
 from app.widgets.token_text import TokenText
-from engine.records import CycleEvent, Event, Finished, PrefillProgress, StopReason
+from engine.records import CycleEvent, CycleRecord, Event, Finished, PrefillProgress, StopReason
 from engine.statistics import ReplyStatistics
 
 
@@ -24,6 +24,11 @@ class ReplyView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._statistics = ReplyStatistics()
+        self._unshown: list[CycleRecord] = []
+        self._refresh = QTimer(self)
+        self._refresh.setSingleShot(True)
+        self._refresh.setInterval(100)
+        self._refresh.timeout.connect(self.refresh)
         self._finished: Finished | None = None
         self._old = False
         self.text = TokenText(self)
@@ -123,9 +128,18 @@ class ReplyView(QWidget):
         self.text.append_cycles(events)
         for event in events:
             self._statistics = self._statistics.with_cycle(event.record)
-            self.timeline.append(event.record)
-        self.counts.set_statistics(self._statistics)
+        self._unshown += [event.record for event in events]
+        if not self._refresh.isActive():
+            self._refresh.start()
         self.statistics_changed.emit(self._statistics)
+
+    def refresh(self) -> None:
+        """Bring timeline and counts up to date; happens by itself ten times a second and at the end."""
+        self._refresh.stop()
+        for record in self._unshown:
+            self.timeline.append(record)
+        self._unshown.clear()
+        self.counts.set_statistics(self._statistics)
 
     def _show_prefill(self, event: PrefillProgress) -> None:
         text = self.tr("Reading the prompt… {done} of {total} tokens")
@@ -134,6 +148,7 @@ class ReplyView(QWidget):
 
     def _finish(self, event: Finished) -> None:
         self._finished = event
+        self.refresh()
         self._progress.hide()
         self.text.append_tail(event.tail)
         if event.tail:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QLineF, QRectF, QSize, Qt
-from PySide6.QtGui import QFont, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFont, QFontMetricsF, QHelpEvent, QPainter, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from app.theme import PX_LABEL, RADIUS_WASH, Theme, active, is_theme_change, ui_font
-from app.widgets.token_paint import paint_dots
+from app.theme import PX_LABEL, Theme, active, ui_font
+from app.widgets.painted import PaintedWidget
+from app.widgets.token_paint import dot_tile, paint_dots, paint_washes
 from app.widgets.token_spans import SpanKind
 from engine.statistics import ReplyStatistics
 
@@ -25,7 +26,7 @@ class _Count:
     help: str
 
 
-class CountsRow(QWidget):
+class CountsRow(PaintedWidget):
     """accepted 103 · rejected 16 · corrections 16 · bonus 9, and the colours of the timeline where there is room."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -39,7 +40,7 @@ class CountsRow(QWidget):
         """Show the counts of a reply."""
         self._statistics = statistics
         self.setAccessibleDescription(self.summary())
-        self.update()
+        self.redraw()
 
     def summary(self) -> str:
         """The counts in words."""
@@ -87,10 +88,8 @@ class CountsRow(QWidget):
             x = figure.right() + _GAP
         return result
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def draw(self, painter: QPainter) -> None:
         theme = active()
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         right = 0.0
         for count, word, figure in self._layout():
             self._paint_word(painter, count, word, theme)
@@ -100,7 +99,6 @@ class CountsRow(QWidget):
             right = figure.right()
         if self._statistics.drafted:
             self._paint_legend(painter, right + _GAP, theme)
-        painter.end()
 
     def _paint_word(self, painter: QPainter, count: _Count, word: QRectF, theme: Theme) -> None:
         metrics = QFontMetricsF(self.font())
@@ -109,12 +107,9 @@ class CountsRow(QWidget):
         font = QFont(self.font())
         painter.setPen(theme.color("text"))
         if count.kind is SpanKind.ACCEPTED and theme.washes:
-            box = QRectF(word.left() - 2, middle - metrics.height() / 2, word.width() + 4, metrics.height())
-            painter.save()
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.color("accepted_wash"))
-            painter.drawRoundedRect(box, RADIUS_WASH, RADIUS_WASH)
-            painter.restore()
+            height = metrics.height() - 4
+            paint_washes(painter, [QRectF(word.left(), middle - height / 2, word.width(), height)], theme)
+            painter.setPen(theme.color("text"))
         elif count.kind is SpanKind.GHOST:
             font.setStrikeOut(True)
             painter.setPen(theme.color("rejected"))
@@ -127,8 +122,8 @@ class CountsRow(QWidget):
             painter.setPen(QPen(theme.color("correction"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
             painter.drawLine(QLineF(word.left(), underline, word.right(), underline))
         elif count.kind is SpanKind.BONUS:
-            painter.setPen(QPen(theme.color("bonus"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
-            paint_dots(painter, word.left(), word.right(), underline)
+            tile = dot_tile(theme.color("bonus"), self.devicePixelRatioF())
+            paint_dots(painter, word.left(), word.right(), underline, tile)
 
     def _paint_legend(self, painter: QPainter, left: float, theme: Theme) -> None:
         """The timeline's colours, right aligned; left out where they do not fit."""
@@ -160,11 +155,6 @@ class CountsRow(QWidget):
             QToolTip.hideText()
             return True
         return super().event(event)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if is_theme_change(event):
-            self.update()
 
 
 def _strong(font: QFont) -> QFont:

@@ -6,10 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtGui import QBrush, QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPen, QWheelEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from app.theme import Theme, active, is_theme_change
+from app.theme import Theme, active
+from app.widgets.painted import PaintedWidget
 from engine.records import CycleRecord, TokenState
 
 HEIGHT = 22
@@ -29,7 +30,7 @@ class Bar:
     width: float
 
 
-class CycleTimeline(QWidget):
+class CycleTimeline(PaintedWidget):
     """One bar a cycle, its width the cycle's wall time. Painting and laying out cost what is in view."""
 
     cycle_selected = Signal(int)
@@ -49,7 +50,7 @@ class CycleTimeline(QWidget):
         """Add the newest cycle."""
         self._records.append(record)
         self._seconds += record.seconds
-        self.update()
+        self.redraw()
 
     def select(self, number: int | None) -> None:
         """Outline a cycle (its number in order of arrival) and bring it into view; None clears."""
@@ -61,7 +62,7 @@ class CycleTimeline(QWidget):
                 self._show_up_to(number)
             while number < self.bars()[0].number:
                 self._show_up_to(self.bars()[-1].number - 1)
-        self.update()
+        self.redraw()
 
     def bars(self) -> list[Bar]:
         """The bars in view, from left to right."""
@@ -122,10 +123,8 @@ class CycleTimeline(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(0, HEIGHT)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def draw(self, painter: QPainter) -> None:
         theme = active()
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         dots: dict[str, list[QPointF]] = defaultdict(list)
         rects: dict[str, list[QRectF]] = defaultdict(list)
         for bar in self.bars():
@@ -138,8 +137,8 @@ class CycleTimeline(QWidget):
         _paint_outcomes(painter, dots, theme)
         if self.hasFocus():
             painter.setPen(QPen(theme.color("accent"), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 4, 4)
-        painter.end()
 
     # Interaction
 
@@ -182,7 +181,7 @@ class CycleTimeline(QWidget):
 
     def _show_up_to(self, number: int) -> None:
         self._last = None if number >= len(self._records) - 1 else number
-        self.update()
+        self.redraw()
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
@@ -194,10 +193,13 @@ class CycleTimeline(QWidget):
             return True
         return super().event(event)
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if is_theme_change(event):
-            self.update()
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.redraw()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.redraw()
 
 
 def _collect_outcomes(record: CycleRecord, bar: Bar, dots: dict[str, list[QPointF]]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen, QPixmap
 
 from app.theme import RADIUS_CARD, RADIUS_WASH, Theme
 from app.widgets.reply_document import ReplyDocument
@@ -13,37 +14,58 @@ from app.widgets.token_segments import LineKind, Segment, block_band, blocks_bet
 from app.widgets.token_spans import SpanKind
 
 OVERHANG = 2
-_DOT_STEP = 4.0
+DOT_STEP = 4
 
 
-def paint_marks(painter: QPainter, marks: Iterable[Segment], metrics: QFontMetricsF, theme: Theme) -> None:
+def paint_marks(painter: QPainter, marks: Sequence[Segment], metrics: QFontMetricsF, theme: Theme) -> None:
     """Washes of accepted runs, underlines of corrections and bonus tokens."""
-    wash = theme.color("accepted_wash")
-    pens = {
-        SpanKind.CORRECTION: QPen(theme.color("correction"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap),
-        SpanKind.BONUS: QPen(theme.color("bonus"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap),
-        SpanKind.ACCEPTED: QPen(theme.color("accepted_dot"), 1),
-    }
-    drop = metrics.descent() + 1.0
+    tile = dot_tile(theme.color("bonus"), painter.device().devicePixelRatio())
+    drop = metrics.ascent() + metrics.descent() + 1.0
+    correction = QPen(theme.color("correction"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap)
+    if theme.washes:
+        paint_washes(painter, [mark.rect for mark in marks if mark.kind is SpanKind.ACCEPTED], theme)
+    else:
+        painter.setPen(QPen(theme.color("accepted_dot"), 1))
+        painter.drawLines([_underline(mark.rect, drop) for mark in marks if mark.kind is SpanKind.ACCEPTED])
+    painter.setPen(correction)
+    painter.drawLines([_underline(mark.rect, drop) for mark in marks if mark.kind is SpanKind.CORRECTION])
     for mark in marks:
-        rect = mark.rect
-        if mark.kind is SpanKind.ACCEPTED and theme.washes:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(wash)
-            painter.drawRoundedRect(rect.adjusted(-OVERHANG, -OVERHANG, OVERHANG, OVERHANG), RADIUS_WASH, RADIUS_WASH)
-        elif mark.kind in pens:
-            painter.setPen(pens[mark.kind])
-            y = round(rect.top() + metrics.ascent() + drop)
-            if mark.kind is SpanKind.BONUS:
-                paint_dots(painter, rect.left(), rect.right(), y)
-            else:
-                painter.drawLine(QLineF(rect.left(), y, rect.right(), y))
+        if mark.kind is SpanKind.BONUS:
+            paint_dots(painter, mark.rect.left(), mark.rect.right(), round(mark.rect.top() + drop), tile)
 
 
-def paint_dots(painter: QPainter, left: float, right: float, y: float) -> None:
-    """A row of round dots, the size of the pen."""
-    count = max(int((right - left) / _DOT_STEP), 1)
-    painter.drawPoints([QPointF(left + 1 + i * _DOT_STEP, y) for i in range(count + 1) if i * _DOT_STEP < right - left])
+def _underline(rect: QRectF, drop: float) -> QLineF:
+    y = round(rect.top() + drop)
+    return QLineF(rect.left(), y, rect.right(), y)
+
+
+def paint_washes(painter: QPainter, rects: Iterable[QRectF], theme: Theme) -> None:
+    """Rounded grounds of accepted text."""
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.color("accepted_wash"))
+    for rect in rects:
+        box = rect.adjusted(-OVERHANG, -OVERHANG, OVERHANG, OVERHANG)
+        painter.drawRoundedRect(box, RADIUS_WASH, RADIUS_WASH)
+
+
+def paint_dots(painter: QPainter, left: float, right: float, y: float, tile: QPixmap) -> None:
+    """A row of round dots, from a tile of `dot_tile`."""
+    width = max(math.floor((right - left) / DOT_STEP) * DOT_STEP, DOT_STEP)
+    painter.drawTiledPixmap(QRectF(round(left), y - 1, width, 2), tile)
+
+
+def dot_tile(color: QColor, scale: float) -> QPixmap:
+    """One dot of a dotted underline, 4 by 2 logical pixels at a device pixel ratio. Tiles paint faster than dots."""
+    tile = QPixmap(round(DOT_STEP * scale), round(2 * scale))
+    tile.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(tile)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(color)
+    painter.drawEllipse(QRectF(0, 0, 2 * scale, 2 * scale))
+    painter.end()
+    tile.setDevicePixelRatio(scale)
+    return tile
 
 
 def paint_fade(painter: QPainter, rect: QRectF, share: float, theme: Theme) -> None:

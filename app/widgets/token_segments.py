@@ -83,39 +83,62 @@ def blocks_between(document: QTextDocument, top: float, bottom: float) -> Iterat
         block = block.next()
 
 
-def lines_of(block: QTextBlock, top: float, bottom: float) -> Iterator[_Line]:
-    """The lines of a block that touch the band from top to bottom."""
+def lines_of(block: QTextBlock) -> Iterator[_Line]:
+    """The lines of a block."""
     layout: QTextLayout = block.layout()
     origin = layout.position()
     for i in range(layout.lineCount()):
         line = layout.lineAt(i)
-        y = origin.y() + line.y()
-        if y > bottom:
-            return
-        if y + line.height() >= top:
-            start = block.position() + line.textStart()
-            yield _Line(line, QPointF(origin.x(), y), start, start + line.textLength())
+        start = block.position() + line.textStart()
+        yield _Line(line, QPointF(origin.x(), origin.y() + line.y()), start, start + line.textLength())
 
 
-def segments(document: QTextDocument, spans: TokenSpans, top: float, bottom: float) -> Iterator[Segment]:
-    """The marks between top and bottom (document coordinates), in reading order. Cost follows the band's height."""
-    metrics = QFontMetricsF(document.defaultFont())
-    for block in blocks_between(document, top, bottom):
-        if block.userState() in UNMARKED_LINES:
-            continue
-        for line in lines_of(block, top, bottom):
-            yield from _segments_of_line(spans, line, block.position(), metrics)
+class MarkCache:
+    """The marks of each block, worked out when its text or the width has changed. A paint costs what is in view."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, tuple[tuple[int, int, float, float], list[Segment]]] = {}
+        self.worked_out = 0  # blocks whose marks were computed, for tests and measurements
+
+    def between(self, document: QTextDocument, spans: TokenSpans, top: float, bottom: float) -> list[Segment]:
+        """The marks that touch the band from top to bottom (document coordinates), in reading order."""
+        metrics = QFontMetricsF(document.defaultFont())
+        width = document.textWidth()
+        found: list[Segment] = []
+        for block in blocks_between(document, top, bottom):
+            if block.userState() not in UNMARKED_LINES:
+                marks = self._of_block(block, spans, width, metrics)
+                found += [m for m in marks if m.rect.top() <= bottom and m.rect.bottom() >= top]
+        return found
+
+    def _of_block(self, block: QTextBlock, spans: TokenSpans, width: float, metrics: QFontMetricsF) -> list[Segment]:
+        key = (block.revision(), block.length(), width, block.layout().position().y())
+        number = block.blockNumber()
+        cached = self._blocks.get(number)
+        if cached is None or cached[0] != key:
+            self.worked_out += 1
+            cached = (key, list(segments_of_block(block, spans, metrics)))
+            self._blocks[number] = cached
+        return cached[1]
 
 
-def segments_of_range(document: QTextDocument, spans: TokenSpans, start: int, stop: int) -> Iterator[Segment]:
-    """The marks of the lines that hold the positions from start to before stop."""
-    metrics = QFontMetricsF(document.defaultFont())
-    block = document.findBlock(start)
-    while block.isValid() and block.position() < stop:
-        for line in lines_of(block, -1.0, float("inf")):
-            if line.start < stop and line.stop > start:
-                yield from _segments_of_line(spans, line, block.position(), metrics)
-        block = block.next()
+def segments_of_block(block: QTextBlock, spans: TokenSpans, metrics: QFontMetricsF) -> Iterator[Segment]:
+    """The marks of a block, in reading order."""
+    for line in lines_of(block):
+        yield from _segments_of_line(spans, line, block.position(), metrics)
+
+
+def band_of_range(document: QTextDocument, start: int, stop: int) -> QRectF:
+    """A rectangle, as wide as the text, of the lines that hold the positions from start to before stop."""
+    first, last = document.findBlock(start), document.findBlock(max(start, stop - 1))
+    top = block_band(first)[0] + _line_top(first, start)
+    bottom = block_band(last)[0] + _line_top(last, max(start, stop - 1)) + last.blockFormat().lineHeight()
+    return QRectF(0, top, document.textWidth(), bottom - top)
+
+
+def _line_top(block: QTextBlock, position: int) -> float:
+    line = block.layout().lineForTextPosition(position - block.position())
+    return line.lineNumber() * block.blockFormat().lineHeight() if line.isValid() else 0.0
 
 
 def _segments_of_line(spans: TokenSpans, line: _Line, block_position: int, metrics: QFontMetricsF) -> Iterator[Segment]:

@@ -29,7 +29,7 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QStyle, QTextEdit, QToolTip, 
 from app.theme import active, is_theme_change
 from app.widgets import token_paint
 from app.widgets.reply_document import ReplyDocument
-from app.widgets.token_segments import segments, segments_of_range
+from app.widgets.token_segments import MarkCache, band_of_range
 from app.widgets.token_spans import KIND_OF_STATE, Span, SpanKind
 from app.widgets.token_words import describe, split_ghosts
 from engine.records import CycleEvent, TokenState
@@ -47,6 +47,7 @@ class TokenText(QTextEdit):
         super().__init__(parent)
         self._clock = clock
         self._reply = ReplyDocument(self)
+        self.marks = MarkCache()
         self._events: list[CycleEvent] = []
         self._ghosts: list[int] = []
         self._ticks: set[int] = set()
@@ -76,6 +77,8 @@ class TokenText(QTextEdit):
         self.setTabChangesFocus(True)
         self.setCursorWidth(0)
         self.viewport().setAutoFillBackground(False)
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)  # growing repaints only what is new
+        self.viewport().setAttribute(Qt.WidgetAttribute.WA_StaticContents)
         self.setViewportMargins(token_paint.OVERHANG, 0, token_paint.OVERHANG, 0)
         self.setAccessibleName(self.tr("Reply"))
         self._reply.recolour(active(), [])
@@ -210,14 +213,10 @@ class TokenText(QTextEdit):
         if not self._fading:
             self._timer.stop()
         elif self.isVisible():
-            for index in self._fading:
-                self._update_span(index)
-
-    def _update_span(self, index: int) -> None:
-        start = self._reply.spans.starts[index]
-        for segment in segments_of_range(self._reply, self._reply.spans, start, start + 1):
-            if segment.first == index:
-                self.viewport().update(segment.rect.toAlignedRect().adjusted(-2, -2, 2, 2))
+            starts = self._reply.spans.starts
+            first, last = min(self._fading), max(self._fading)
+            band = band_of_range(self._reply, starts[first], starts[last] + self._reply.spans.length(last))
+            self.viewport().update(band.toAlignedRect())
 
     # Reading
 
@@ -253,7 +252,7 @@ class TokenText(QTextEdit):
     def paintEvent(self, event: QPaintEvent) -> None:
         exposed = QRectF(event.rect())
         theme = active()
-        marks = list(segments(self._reply, self._reply.spans, exposed.top() - 4, exposed.bottom() + 4))
+        marks = self.marks.between(self._reply, self._reply.spans, exposed.top() - 4, exposed.bottom() + 4)
         painter = QPainter(self.viewport())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         token_paint.paint_code_cards(painter, self._reply, exposed, self.viewport().width(), theme)

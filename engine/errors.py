@@ -1,4 +1,4 @@
-"""Errors a user can read: one sentence naming the thing and the cause. Anything else that escapes is a fault of ours."""
+"""Errors a user can read: one sentence naming the thing and the cause. What else escapes is a fault of ours."""
 
 from __future__ import annotations
 

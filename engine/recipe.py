@@ -36,5 +36,5 @@ class Recipe:
     def from_json(cls, values: dict[str, Any]) -> Recipe:
         """The inverse of `to_json`; unknown keys of a newer version are dropped."""
         known = {f.name for f in fields(cls)}
-        kept = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known}
+        kept: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known}
         return cls(**kept)

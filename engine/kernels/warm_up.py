@@ -1,4 +1,4 @@
-"""Compile the CPU kernels and keep them on disk, so that no first reply has to wait: `python -m engine.kernels.warm_up`."""
+"""Compile the CPU kernels ahead of the first reply and keep them on disk: `python -m engine.kernels.warm_up`."""
 
 from __future__ import annotations
 

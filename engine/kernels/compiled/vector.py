@@ -12,7 +12,6 @@ from numba.extending import intrinsic
 
 from engine.kernels.compiled import vector_ir as v
 
-
 LINE = 64  # bytes of a cache line
 
 

@@ -62,7 +62,10 @@ def dot_tile(color: QColor, scale: float) -> QPixmap:
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(color)
-    painter.drawEllipse(QRectF(0, 0, 2 * scale, 2 * scale))
+    if scale < 1.5:
+        painter.drawRect(QRectF(0, 0, 2 * scale, 2 * scale))  # too small to be round and keep its contrast
+    else:
+        painter.drawEllipse(QRectF(0, 0, 2 * scale, 2 * scale))
     painter.end()
     tile.setDevicePixelRatio(scale)
     return tile

@@ -1,0 +1,92 @@
+"""The theme: contrast, palette, following; icons in the theme's colours."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import QApplication, QPushButton
+from pytestqt.qtbot import QtBot
+
+from app import icons, theme
+from app.svg import icon_names, svg_source
+from app.widgets.icon_button import IconButton
+
+ALL = list(theme.THEMES.values())
+
+
+def luminance(color: str) -> float:
+    def linear(value: float) -> float:
+        return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+
+    c = QColor(color)
+    return 0.2126 * linear(c.redF()) + 0.7152 * linear(c.greenF()) + 0.0722 * linear(c.blueF())
+
+
+def contrast(a: str, b: str) -> float:
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("look", ALL, ids=lambda look: look.name)
+def test_text_contrast_is_at_least_four_and_a_half(look: theme.Theme) -> None:
+    for role in ("text", "text2", "text3", "accent", "ok", "warn", "error", "rejected", "correction", "bonus"):
+        assert contrast(getattr(look, role), look.canvas) >= 4.5, role
+    assert contrast(look.on_accent, look.accent_bg) >= 4.5
+    assert contrast(look.error, look.error_bg) >= 4.5
+    if look.washes:
+        assert contrast(look.text, look.accepted_wash) >= 7
+
+
+def test_apply_sets_palette_and_active(qapp: QApplication) -> None:
+    for name in ("dark", "light"):
+        chosen = theme.apply(qapp, name)
+        assert theme.active(qapp) is chosen
+        assert qapp.palette().color(QPalette.ColorRole.Window) == QColor(chosen.canvas)
+        assert chosen.accent_bg in qapp.styleSheet()
+
+
+def test_apply_twice_keeps_one_follower(qapp: QApplication) -> None:
+    theme.apply(qapp, "system")
+    theme.apply(qapp, "light")
+    assert len(qapp.findChildren(theme._Keeper)) == 1
+
+
+def test_unknown_theme_is_refused(qapp: QApplication) -> None:
+    with pytest.raises(KeyError):
+        theme.apply(qapp, "sepia")
+
+
+def test_every_icon_draws_in_the_colour_asked_for(qapp: QApplication) -> None:
+    for name in icon_names():
+        image = icons.pixmap(name, "#ff0000", 16, 2.0).toImage()
+        pixels = [image.pixelColor(x, y) for x in range(32) for y in range(32)]
+        colors = {pixel.name() for pixel in pixels if pixel.alpha() > 250}
+        assert colors == {"#ff0000"}, name
+
+
+def test_unknown_icon_is_an_error() -> None:
+    with pytest.raises(FileNotFoundError):
+        svg_source("no-such-icon", "#000000")
+
+
+def test_icon_button_changes_colour_with_the_theme(qapp: QApplication, qtbot: QtBot) -> None:
+    theme.apply(qapp, "light")
+    button = IconButton("stop", "Stop")
+    qtbot.addWidget(button)
+
+    def colour() -> str:
+        return button.icon().pixmap(16, 16).toImage().pixelColor(8, 8).name()
+
+    assert colour() == theme.LIGHT.text2.lower()
+    theme.apply(qapp, "dark")
+    assert colour() == theme.DARK.text2.lower()
+    assert button.accessibleName() == "Stop"
+
+
+def test_primary_button_is_painted_in_the_accent(qapp: QApplication, qtbot: QtBot) -> None:
+    theme.apply(qapp, "light")
+    button = QPushButton("Go")
+    button.setProperty("kind", "primary")
+    button.resize(120, 32)
+    qtbot.addWidget(button)
+    assert button.grab().toImage().pixelColor(12, 16).name() == theme.LIGHT.accent_bg.lower()

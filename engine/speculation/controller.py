@@ -61,7 +61,8 @@ class GammaController:
         self._allowance = _ALLOWANCE_CAP
         self._refresh_after, self._cycles_since_plain = _REFRESH_FIRST, 0
         self._pause, self._wait, self._probing = _PAUSE_FIRST, 0, False
-        self._gamma, self._reach = 0, 1.0
+        self._gamma, self._step_cost, self._reach = 0, costs.draft, 1.0
+        self._stops_early = False  # whether the caller asks keep_drafting
 
     @property
     def plain_seconds(self) -> float | None:
@@ -82,28 +83,31 @@ class GammaController:
         """What was measured, as the guesses of the model's next controller."""
         return CostProfile(self.draft_cost, self._verify.base, self._verify.slope)
 
-    def speed_up(self, gamma: int) -> float:
-        """S expected of cycles of this length; gamma at least 1."""
-        reach = expected = 1.0
-        for rate in self._positions[:gamma]:
-            reach *= rate.value(self._overall.value())
+    def speed_ups(self) -> list[float]:
+        """S expected of cycles of length 1, 2, ... up to the limit."""
+        draft_cost, overall = self.draft_cost, self._overall.value()
+        reach, expected, gains = 1.0, 1.0, []
+        for gamma, rate in enumerate(self._positions[: self._max], start=1):
+            reach *= rate.value(overall)
             expected += reach
-        return expected / (gamma * self.draft_cost + self._verify(gamma))
+            gains.append(expected / (gamma * draft_cost + self._verify(gamma)))
+        return gains
 
     def next_gamma(self) -> int:
         """How many tokens to draft now, at most; 0 asks for a plain step. Ask once a step."""
-        self._gamma = self._decide()
+        self._gamma, self._step_cost = self._decide(), self.draft_cost
         return self._gamma
 
     def keep_drafting(self, drafted: int, probability: float) -> bool:
         """Whether to draft another token, after the `drafted`-th (from 1) was proposed with this probability."""
+        self._stops_early = True
         if drafted >= self._gamma:
             return False
         if self._fixed is not None:
             return True
         self._reach = (1.0 if drafted == 1 else self._reach) * self._bucket(probability).value()
         tokens = self._reach * self._positions[drafted].value(self._overall.value())
-        cost = self.draft_cost + self._verify(drafted + 1) - self._verify(drafted)
+        cost = self._step_cost + self._verify(drafted + 1) - self._verify(drafted)
         return tokens > cost * max(1.0, self._reached_rate())
 
     def record_plain(self, seconds: float) -> None:
@@ -152,9 +156,11 @@ class GammaController:
             return 0
         if self._probing:
             return min(_PROBE_GAMMA, self._max) if self._allowance > 0 else 0
-        best = max(range(1, self._max + 1), key=self.speed_up)
-        if self._allowance > 0 and self.speed_up(best) > 1.0:
-            return best
+        gains = self.speed_ups()
+        best = 1 + gains.index(max(gains))
+        if self._allowance > 0 and gains[best - 1] > 1.0:
+            # The best fixed length is too short a limit where unsure drafts end early and only sure ones reach it.
+            return min(best + 2 + best // 2, self._max) if self._stops_early else best
         self._give_up()
         return 0
 
@@ -165,13 +171,11 @@ class GammaController:
             self._probing = False
             if not all_right:
                 self._give_up()
-            elif self.speed_up(_PROBE_GAMMA) <= 1.0 and self._allowance > 0:
+            elif max(self.speed_ups()) <= 1.0 and self._allowance > 0:
                 self._probing = True  # promising: look once more
 
     def _give_up(self) -> None:
         self._wait, self._pause = self._pause, min(2 * self._pause, _PAUSE_LAST)
-        for rate in (self._overall, *self._positions):
-            rate.shorten(6.0)  # what the next probes find must be able to change the verdict
 
     def _earn(self, amount: float) -> None:
         self._allowance = min(max(self._allowance + amount, -_ALLOWANCE_CAP), _ALLOWANCE_CAP)

@@ -37,11 +37,6 @@ class SuccessRate:
         base = self._prior if prior is None else prior
         return (self._hits + self._strength * base) / (self._total + self._strength)
 
-    def shorten(self, total: float) -> None:
-        """Keeps the share of hits, but no more weight than `total` tests."""
-        if self._total > total:
-            self._hits, self._total = self._hits * total / self._total, total
-
 
 class VerifyCost:
     """v(gamma) = base + slope gamma, in plain steps: decayed least squares, drawn to a guess, outliers clipped."""

@@ -150,6 +150,26 @@ def test_comes_back_when_the_draft_becomes_good() -> None:
     assert all(0 in world.gammas[20:60] for world in worlds)
 
 
+def test_pauses_are_short_again_once_drafting_has_paid() -> None:
+    worlds = [World(lambda k, t: 0.0 if t < 600 or 1100 <= t < 1200 else 0.95, 0.25, flat, seed) for seed in range(10)]
+    assert mean(world.speed_up(1500, skip=1200) for world in worlds) > 1.5
+
+
+def test_a_spent_allowance_means_plain_steps_whatever_the_estimates_say() -> None:
+    controller = GammaController()
+    controller.next_gamma()
+    controller.record_plain(PLAIN)
+    for _ in range(60):
+        controller.record_cycle(4, 4, 4, [0.9] * 4, 4 * 0.25 * PLAIN, 1.02 * PLAIN)
+    assert controller.next_gamma() == 0, "a plain step is due"
+    controller.record_plain(PLAIN)
+    assert controller.next_gamma() > 4
+    for _ in range(2):
+        controller.record_cycle(15, 0, 1, [0.9] * 15, 15 * 0.25 * PLAIN, 1.02 * PLAIN)
+    assert max(controller.speed_ups()) > 1.2
+    assert controller.next_gamma() == 0
+
+
 def test_probes_become_rarer_while_they_fail() -> None:
     world = World(always(0.0), 0.5, flat, 1)
     world.speed_up(3000)
@@ -165,10 +185,10 @@ def test_stopping_by_confidence_gains_over_ignoring_it() -> None:
 
     def gain(controller: type[GammaController]) -> float:
         return mean(
-            World(always(0.85), 0.3, flat, seed, confident=True).speed_up(800, controller()) for seed in range(10)
+            World(always(0.9), 0.3, flat, seed, confident=True).speed_up(800, controller()) for seed in range(10)
         )
 
-    assert gain(GammaController) > 1.02 * gain(Blunt)
+    assert gain(GammaController) > 1.05 * gain(Blunt)
 
 
 def test_an_unsure_draft_stops_and_a_sure_one_goes_on() -> None:
@@ -204,7 +224,7 @@ def test_costs_are_measured_and_make_a_profile() -> None:
     controller = GammaController()
     assert controller.plain_seconds is None
     assert controller.draft_cost == 0.4
-    World(lambda k, t: 0.5 + 0.4 * math.sin(t / 40), 0.2, rising, 5).speed_up(600, controller)
+    World(lambda k, t: 0.75 + 0.2 * math.sin(t / 40), 0.2, rising, 5).speed_up(600, controller)
     assert controller.plain_seconds == pytest.approx(PLAIN, rel=0.1)
     assert controller.draft_cost == pytest.approx(0.2, rel=0.15)
     for gamma in (1, 4):
@@ -235,7 +255,7 @@ def test_plain_time_is_a_median_of_recent_steps() -> None:
     assert controller.plain_seconds == 0.3
 
 
-def test_success_rate_follows_and_can_be_shortened() -> None:
+def test_success_rate_follows() -> None:
     rate = SuccessRate(0.7, 4.0)
     assert rate.value() == pytest.approx(0.7)
     assert rate.value(0.2) == pytest.approx(0.2)
@@ -244,10 +264,9 @@ def test_success_rate_follows_and_can_be_shortened() -> None:
     assert rate.value() > 0.97
     rate.add(False)
     assert rate.value() > 0.95
-    rate.shorten(4.0)
-    for _ in range(6):
+    for _ in range(65):
         rate.add(False)
-    assert rate.value() < 0.55
+    assert 0.3 < rate.value() < 0.5
 
 
 def test_verify_cost_learns_a_line_and_shrugs_off_an_outlier() -> None:

@@ -69,7 +69,9 @@ def test_what_chat_templates_do_not_need_is_not_there(source: str) -> None:
     assert MESSAGES[0] == {"role": "user", "content": "Hello there"}
 
 
-GROWTH = "{% set ns = namespace(s='abcdefgh') %}{% for i in range(90) %}{% set ns.s = GROW %}{% endfor %}{{ ns.s }}"
+GROWTH = (
+    "{% set ns = namespace(s='abcdefgh') %}{% for i in range(24) %}{% set ns.s = GROW %}{% endfor %}{{ ns.s | length }}"
+)
 LONG = "{% set s = 'a' * 3000000 %}"
 FLOODS = [
     "{% for i in range(10 ** 9) %}x{% endfor %}",
@@ -92,7 +94,7 @@ FLOODS = [
     GROWTH.replace("GROW", "[ns.s, ns.s] | tojson"),
     GROWTH.replace("GROW", "(ns.s | list) + (ns.s | list)"),
     GROWTH.replace("{% set ns.s = GROW %}", "{% set t %}{{ ns.s }}{{ ns.s }}{% endset %}{% set ns.s = t %}"),
-    "{% set ns = namespace(n=99) %}{% for i in range(90) %}{% set ns.n = ns.n * ns.n %}{% endfor %}",
+    "{% set ns = namespace(n=99) %}{% for i in range(24) %}{% set ns.n = ns.n * ns.n %}{% endfor %}",
     "{{ 9 ** (9 ** 9) }}",
     "{{ 'a' * 10 ** 10 }}{{ 10 ** 10 * 'a' }}",
     "{{ [1] * 10 ** 10 }}",
@@ -116,8 +118,9 @@ FLOODS = [
 
 
 @pytest.mark.parametrize("source", FLOODS)
-def test_a_template_that_makes_too_much_is_stopped(source: str) -> None:
-    with pytest.raises(TemplateRefused):
+def test_a_template_that_makes_too_much_is_stopped(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.text.meter.monotonic", lambda: 0.0)  # it is the amount that must stop it, not the time
+    with pytest.raises(TemplateRefused, match=r"more text|too large|very wide|loops more|date format"):
         render(source)
 
 

@@ -157,7 +157,7 @@ class Engine:
     def _sampler(self, loaded: LoadedModel, request: GenerateRequest) -> Sampler:
         vocabulary = loaded.folder.config.vocabulary
         allowed = loaded.tokenizer.vocabulary if loaded.tokenizer is not None else None
-        return Sampler(request.sampling, vocabulary, allowed_vocabulary=allowed)
+        return Sampler(request.sampling, vocabulary, allowed_vocabulary=allowed, peak=loaded.runner.peak)
 
     def _controller(self, loaded: LoadedModel, request: GenerateRequest) -> GammaController:
         if request.speculation.gamma is None:

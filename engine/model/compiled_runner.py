@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from engine.kernels.compiled import table as t
 from engine.kernels.compiled.binding import Memory, Weights, bind
 from engine.kernels.compiled.blocks import COUNTER_BYTES
 from engine.kernels.compiled.interpreter import run
+from engine.kernels.compiled.peak import peak_of
 from engine.kernels.compiled.team import Team
 from engine.model import draft_copy, programme
 from engine.model.matrix import Matrix
@@ -21,6 +23,7 @@ from engine.model.rope import rope_tables
 from engine.model.weights import HostWeights, as_float32
 from engine.recipe import Recipe
 from engine.records import LoadProgress
+from engine.sampling.distribution import require_finite
 
 CHUNK = 64  # prompt tokens a pass: enough to amortise reading the weights, short enough to stop within a second
 DRAFT_BITS = (16, 8)
@@ -75,6 +78,13 @@ class CompiledRunner:
     def draft(self, token: int, position: int) -> np.ndarray:
         """See Runner.draft."""
         return self._pass(self._draft, (token,), position, 1)
+
+    def peak(self, row: np.ndarray, position: int | None) -> tuple[int, np.float32, float]:
+        """See Runner.peak."""
+        index, top, total = peak_of(row.ctypes.data, len(row))
+        if not math.isfinite(total):
+            require_finite(np.float32(np.nan if np.isnan(row).any() else top), position)
+        return int(index), np.float32(top), total
 
     def refresh_neurons(self) -> None:
         """See Runner.refresh_neurons."""

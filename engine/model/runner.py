@@ -53,6 +53,10 @@ class Runner(Protocol):
         """Draft pass over one token; logits [1, vocabulary]."""
         ...
 
+    def peak(self, row: np.ndarray, position: int | None) -> tuple[int, np.float32, float]:
+        """Best index (lowest on ties), its logit, and sum exp(logit - best), as engine.sampling.distribution.peak."""
+        ...
+
     def use_recipe(self, recipe: Recipe) -> None:
         """Draft by another recipe from the next draft pass on. Raises BadSetting for one this device cannot run."""
         ...

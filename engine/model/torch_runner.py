@@ -21,6 +21,7 @@ from engine.model.rope import rope_tables
 from engine.model.runner import MAX_DECODE_ROWS
 from engine.recipe import Recipe
 from engine.records import LoadProgress
+from engine.sampling.distribution import peak
 
 KEY_BLOCK = 256  # keys are read in whole blocks of this many
 PREFILL_ROWS = 256
@@ -88,6 +89,10 @@ class TorchRunner:
         """See Runner.refresh_neurons."""
         self._choice.refresh(self._statistics.cpu().numpy())
         self._upload_choice()
+
+    def peak(self, row: np.ndarray, position: int | None) -> tuple[int, np.float32, float]:
+        """See Runner.peak."""
+        return peak(row, position)
 
     def close(self) -> None:
         """See Runner.close."""

@@ -59,11 +59,22 @@ def highest(logits: Floats, position: int | None = None) -> tuple[int, np.float3
     """
     best = int(logits.argmax())  # a NaN, if there is one, is what argmax returns
     value = logits[best]
+    require_finite(value, position)
+    return best, value
+
+
+def require_finite(value: np.float32, position: int | None) -> None:
+    """Raises NumericFault when the best logit of a row is no number to sample by."""
     if not np.isfinite(value):
         where = "" if position is None else f" for the token at position {position}"
         cause = "NaN" if np.isnan(value) else "infinity" if value > 0 else "no possible token"
         raise NumericFault(f"The model computed {cause}{where}: its weights may be damaged or out of range.")
-    return best, value
+
+
+def peak(logits: Floats, position: int | None = None) -> tuple[int, np.float32, float]:
+    """As `highest`, and the sum of exp(logit - best) that a plain softmax divides by."""
+    best, top = highest(logits, position)
+    return best, top, float(softmax_weights(logits, top, 1.0).sum())
 
 
 def penalise(logits: Floats, seen: Ids, penalty: float) -> Floats:

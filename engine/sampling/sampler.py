@@ -17,14 +17,16 @@ Greedy is the case of temperature 0: the noise drops out and the best token is t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from engine.sampling.distribution import Distribution, Floats, Ids, highest, penalise, softmax_weights, truncate
+from engine.sampling.distribution import Distribution, Floats, Ids, peak, penalise, truncate
 from engine.sampling.noise import Noise, fresh_seed
 from engine.settings import Sampling
+
+PeakFinder = Callable[[Floats, int | None], tuple[int, np.float32, float]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,15 +65,23 @@ class Sampler:
     seed: overrides `settings.seed`; with neither, a fresh one is drawn. `self.seed` is the one in use.
     vocabulary: width of the logits. allowed_vocabulary: ids from here on (padding rows of the output matrix) are
         never chosen; None allows all.
+    peak: a faster `distribution.peak`, of the same contract, for greedy rows.
     """
 
     def __init__(
-        self, settings: Sampling, vocabulary: int, seed: int | None = None, *, allowed_vocabulary: int | None = None
+        self,
+        settings: Sampling,
+        vocabulary: int,
+        seed: int | None = None,
+        *,
+        allowed_vocabulary: int | None = None,
+        peak: PeakFinder = peak,
     ) -> None:
         chosen_seed = seed if seed is not None else settings.seed
         self.settings = settings
         self.seed = fresh_seed() if chosen_seed is None else chosen_seed
         self._allowed = min(vocabulary, vocabulary if allowed_vocabulary is None else allowed_vocabulary)
+        self._peak = peak
         self._noise = None if settings.greedy else Noise(self.seed, self._allowed)
         self._seen = _SeenTokens(self._allowed) if settings.repetition_penalty != 1.0 else None
 
@@ -114,8 +124,7 @@ class Sampler:
         if self._seen is not None:
             row = penalise(row, self._seen.ids_with(drafted), self.settings.repetition_penalty)
         if self._noise is None:
-            token, top = highest(row, position)
-            total = float(softmax_weights(row, top, 1.0).sum())
+            token, top, total = self._peak(row, position)
             return token, 1.0 / total, _GreedyRow(row, top, total)
         law = truncate(row, self.settings, position)
         index = int((law.weights / self._noise.exponentials(position, law.ids)).argmax())

@@ -111,7 +111,7 @@ def broadcast(builder: ir.IRBuilder, scalar: ir.Value) -> ir.Value:
 
 
 def exponential(builder: ir.IRBuilder, x: ir.Value) -> ir.Value:
-    """exp of eight lanes, relative error below 2e-7; below -87.3 the result is the smallest normal or zero.
+    """exp of eight lanes, relative error below 2e-7; zero below -87.3, and NaN stays NaN, so that no fault is hidden.
 
     Cody-Waite reduction x = n ln 2 + r and the Cephes polynomial for exp(r) (S. L. Moshier, Cephes, expf).
     """
@@ -128,7 +128,8 @@ def exponential(builder: ir.IRBuilder, x: ir.Value) -> ir.Value:
     biased = builder.add(builder.fptosi(n, IVEC), ir.Constant(IVEC, [127] * LANES))
     scale = builder.bitcast(builder.shl(biased, ir.Constant(IVEC, [23] * LANES)), VEC)
     result = builder.fmul(p, scale)
-    return builder.select(builder.fcmp_ordered("<", x, low), splat(0.0), result)
+    result = builder.select(builder.fcmp_ordered("<", x, low), splat(0.0), result)
+    return builder.select(builder.fcmp_unordered("uno", x, x), x, result)
 
 
 class Loop:

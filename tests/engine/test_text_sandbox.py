@@ -108,6 +108,8 @@ FLOODS = [
     LONG + "{{ s.join(range(99999) | map('string')) }}",
     LONG + "{{ range(99999) | join(s) }}",
     LONG + "{{ s | list | length }}",
+    LONG + "{{ ('%s' * 2000) % ((s,) * 2000) }}",
+    LONG + "{{ ('{}' * 2000).format(*([s] * 2000)) }}",
     LONG + "{% for i in range(99999) %}{{ s }}{% endfor %}",
     LONG + "{% set t %}{% for i in range(99999) %}{{ s }}{% endfor %}{% endset %}",
     LONG + "{% macro m() %}{% for i in range(99999) %}{{ s }}{% endfor %}{% endmacro %}{{ m() }}",

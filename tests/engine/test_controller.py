@@ -167,7 +167,17 @@ def test_a_spent_allowance_means_plain_steps_whatever_the_estimates_say() -> Non
     for _ in range(2):
         controller.record_cycle(15, 0, 1, [0.9] * 15, 15 * 0.25 * PLAIN, 1.02 * PLAIN)
     assert max(controller.speed_ups()) > 1.2
-    assert controller.next_gamma() == 0
+    for _ in range(60):  # also no probe until plain steps have earned one
+        assert controller.next_gamma() == 0
+        controller.record_plain(PLAIN)
+    for _ in range(100):
+        controller.record_plain(PLAIN)
+    assert controller.next_gamma() > 0
+
+
+def test_one_lucky_probe_leads_to_another_before_the_next_pause() -> None:
+    worlds = [World(lambda k, t: 0.98 if t % 80 < 60 else 0.0, 0.7, flat, seed) for seed in range(10)]
+    assert mean(world.speed_up(800) for world in worlds) > 1.03
 
 
 def test_probes_become_rarer_while_they_fail() -> None:

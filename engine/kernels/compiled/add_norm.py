@@ -9,7 +9,7 @@ from engine.kernels.compiled import table as t
 from engine.kernels.compiled.vector import add_in_place, field, load_f32, scale_to, square_sum
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy")  # an error raised in one thread would leave the others waiting
 def add_norm(step, row):
     """Block `row`: source[row] += addend[row] (where given); target[row] = source / rms(source) * weight.
 

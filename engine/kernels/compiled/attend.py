@@ -16,7 +16,7 @@ def _head_kernel(kind: int) -> Any:
     """One query head over `count` cached positions starting at `keys` and `values`, `stride` bytes apart."""
     size = ITEM_SIZE[kind]
 
-    @njit(nogil=True)
+    @njit(nogil=True, error_model="numpy")  # an error raised in one thread would leave the others waiting
     def kernel(query, keys, values, stride, count, dim, scores, out):
         j = 0
         while j + 8 <= count:

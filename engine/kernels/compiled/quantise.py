@@ -8,10 +8,12 @@ from numba import njit
 from engine.kernels.compiled.vector import convert, load_f32
 from engine.kernels.compiled.vector_ir import KIND_BF16, KIND_F16, KIND_F32
 
+SMALLEST = np.float32(1e-35)  # a row with nothing larger counts as zero: its scale would leave the normal numbers
+
 
 @njit(nogil=True, cache=True)
 def quantise_rows(weight, kind, out, scales, first, last):
-    """out[r] = round(weight[r] / scale[r]), scale[r] = max |weight[r]| / 127 (1 where all are 0), r in [first, last).
+    """out[r] = round(weight[r] / scale[r]), scale[r] = max |weight[r]| / 127, or 1 for (about) zero; r in [first, last).
 
     weight: address of [*, K] stored as `kind`, K a multiple of eight; out int8 [*, K]; scales float32 [*].
     """
@@ -28,7 +30,7 @@ def quantise_rows(weight, kind, out, scales, first, last):
         largest = np.float32(0.0)
         for i in range(width):
             largest = max(largest, abs(load_f32(at + 4 * i)))
-        scale = largest / np.float32(127.0) if largest > 0 else np.float32(1.0)
+        scale = largest / np.float32(127.0) if largest > SMALLEST else np.float32(1.0)
         scales[r] = scale
         for i in range(width):
             out[r, i] = np.int8(np.rint(load_f32(at + 4 * i) / scale))

@@ -13,7 +13,7 @@ SMALLEST = np.float32(1e-35)  # a row with nothing larger counts as zero: its sc
 
 @njit(nogil=True, cache=True)
 def quantise_rows(weight, kind, out, scales, first, last):
-    """out[r] = round(weight[r] / scale[r]), scale[r] = max |weight[r]| / 127, or 1 for (about) zero; r in [first, last).
+    """out[r] = round(weight[r] / scale[r]), scale[r] = max |weight[r]| / 127, or 1 for about 0, r in [first, last).
 
     weight: address of [*, K] stored as `kind`, K a multiple of eight; out int8 [*, K]; scales float32 [*].
     """

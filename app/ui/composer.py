@@ -212,12 +212,7 @@ class ComposerInput(ChunkedEdit):
 
     def has_text(self) -> bool:
         """True when there is something to send."""
-        block = self.document().firstBlock()
-        while block.isValid():
-            if block.text().strip():
-                return True
-            block = block.next()
-        return False
+        return bool(self.document().toRawText().strip())
 
     def _fit(self) -> None:
         lines, height = self.extent(MAX_LINES + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QPalette, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from app.theme import SPACING_TURN, active, is_theme_change, ui_font
 from app.ui.reply_view import ReplyView
@@ -53,7 +53,7 @@ class ConversationView(QWidget):
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setAccessibleName(self.tr("Conversation"))
-        page = QWidget(area)
+        self._page = page = QWidget(area)
         page.setObjectName("page")
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
@@ -83,6 +83,7 @@ class ConversationView(QWidget):
             if isinstance(turn, ReplyView):
                 turn.set_old(True)
         reply = ReplyView(self._column)
+        reply.grew.connect(self._settle)
         self._add(reply)
         return reply
 
@@ -107,6 +108,7 @@ class ConversationView(QWidget):
         self._show_jump()
 
     def _add(self, turn: UserBubble | ReplyView) -> None:
+        turn.resize(min(COLUMN_WIDTH, self._area.viewport().width() - 2 * COLUMN_PADDING), turn.height())
         self._turns.append(turn)
         self._column.add(turn)
         self._empty_strip.hide()
@@ -144,6 +146,17 @@ class ConversationView(QWidget):
         x = (self.width() - size.width()) // 2
         self._jump.setGeometry(x, self._area.geometry().bottom() - size.height() - 8, size.width(), size.height())
         self._jump.raise_()
+
+    def _settle(self) -> None:
+        """Let the column take its new height now: posted layout requests would need a pass a level, seen as a jerk."""
+        if not self.isVisible():
+            return
+        widgets: list[QWidget] = [*self._turns[-1:], self._column, self._column_strip, self._page]
+        for widget in widgets:
+            layout = widget.layout()
+            if layout is not None:
+                layout.activate()
+        QApplication.sendEvent(self._area, QEvent(QEvent.Type.LayoutRequest))
 
     # Banner
 

@@ -20,6 +20,7 @@ class ReplyView(QWidget):
 
     regenerate_requested = Signal()
     statistics_changed = Signal(object)  # ReplyStatistics
+    grew = Signal()  # its height changed by what it shows
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -30,7 +31,7 @@ class ReplyView(QWidget):
         self._refresh.setInterval(100)
         self._refresh.timeout.connect(self.refresh)
         self._finished: Finished | None = None
-        self._old = False
+        self._hovered = False
         self.text = TokenText(self)
         self.timeline = CycleTimeline(self)
         self.counts = CountsRow(self)
@@ -40,7 +41,7 @@ class ReplyView(QWidget):
         self._menu = self._make_menu()
         self._cycles = self._make_cycles_panel()
         self._actions = self._make_actions()
-        column = QVBoxLayout(self)
+        self._column = column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         for widget in (self._progress, self.text, self._failure, self._cycles, self._actions):
@@ -53,6 +54,7 @@ class ReplyView(QWidget):
         self.text.hide()
         self.text.cycle_clicked.connect(self._select_cycle)
         self.timeline.cycle_selected.connect(self._select_cycle)
+        self.text.height_changed.connect(self.grew)
         self.text.set_live(True)
         self._dress()
 
@@ -125,6 +127,7 @@ class ReplyView(QWidget):
             self._progress.hide()
             self.text.show()
             self._show_details()
+            self._column.activate()  # the text must know its width before it is laid out
         self.text.append_cycles(events)
         for event in events:
             self._statistics = self._statistics.with_cycle(event.record)
@@ -144,7 +147,9 @@ class ReplyView(QWidget):
     def _show_prefill(self, event: PrefillProgress) -> None:
         text = self.tr("Reading the prompt… {done} of {total} tokens")
         self._progress.setText(text.replace("{done}", f"{event.done:,}").replace("{total}", f"{event.total:,}"))
-        self._progress.show()
+        if self._progress.isHidden():
+            self._progress.show()
+            self.grew.emit()
 
     def _finish(self, event: Finished) -> None:
         self._finished = event
@@ -163,6 +168,7 @@ class ReplyView(QWidget):
         self._figures.setText(self._figures_text(event))
         self.copy_button.setEnabled(bool(self.source_text()))
         self._actions.show()
+        self.grew.emit()
 
     def _figures_text(self, event: Finished) -> str:
         reasons = {
@@ -206,7 +212,6 @@ class ReplyView(QWidget):
 
     def set_old(self, old: bool) -> None:
         """An old reply hides its marks and cycles until it is pointed at, or asked for in its menu."""
-        self._old = old
         self._details.setChecked(not old)
         self._show_details()
 
@@ -217,7 +222,7 @@ class ReplyView(QWidget):
     def _show_details(self) -> None:
         shown = self._details.isChecked()
         self._cycles.setVisible(shown and self._statistics.cycles + (not self.text.isHidden()) > 0)
-        self.text.set_tinted(shown or self.underMouse())
+        self.text.set_tinted(shown or self._hovered)
 
     def _select_cycle(self, number: int) -> None:
         self.text.select_cycle(number)
@@ -225,10 +230,12 @@ class ReplyView(QWidget):
 
     def enterEvent(self, event: QEnterEvent) -> None:
         super().enterEvent(event)
+        self._hovered = True
         self.text.set_tinted(True)
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
+        self._hovered = False
         self.text.set_tinted(self._details.isChecked())
 
     def changeEvent(self, event: QEvent) -> None:

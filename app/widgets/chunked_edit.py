@@ -12,6 +12,8 @@ from PySide6.QtWidgets import QPlainTextEdit
 
 CHUNK = 1000
 _CONTINUES = 1
+# Characters that a QTextDocument takes for its own structure.
+_PLAIN = {0x2029: "\n", 0x00: None, 0xFDD0: "\ufffd", 0xFDD1: "\ufffd", 0xFFFC: "\ufffd"}
 
 
 def _chunks(text: str) -> tuple[list[str], set[int]]:
@@ -26,27 +28,30 @@ def _chunks(text: str) -> tuple[list[str], set[int]]:
     return blocks, continued
 
 
-def text_between(document: QTextDocument, start: int, stop: int) -> str:
+def _text_between(document: QTextDocument, start: int, stop: int, chunked: bool) -> str:
     """The text from a position to before another, chunks joined."""
-    parts: list[str] = []
+    # One conversion of the whole text: asking each block for its text costs the length of the document each time.
+    units = document.toRawText().encode("utf-16-le", "surrogatepass")
+    parts: list[bytes] = []
     block = document.findBlock(start)
-    while block.isValid() and block.position() <= stop:
-        if block.position() > start and block.userState() != _CONTINUES:
-            parts.append("\n")
-        # Python slices count code points, positions UTF-16 units: cut by units.
-        units = block.text().encode("utf-16-le", "surrogatepass")
-        first = max(start - block.position(), 0)
-        parts.append(units[2 * first : 2 * (stop - block.position())].decode("utf-16-le", "ignore"))
+    while chunked and block.isValid() and block.position() <= stop:
+        position = block.position()
+        if block.userState() == _CONTINUES and position > start:
+            parts.append(units[2 * start : 2 * (position - 1)])
+            start = position
         block = block.next()
-    return "".join(parts)
+    parts.append(units[2 * start : 2 * stop])
+    return b"".join(parts).decode("utf-16-le", "ignore").replace("\u2029", "\n")
 
 
 class ChunkedEdit(QPlainTextEdit):
     """See the module."""
 
+    _chunked = False  # whether any line was ever held in chunks
+
     def text(self) -> str:
         """The whole text."""
-        return text_between(self.document(), 0, self.document().characterCount() - 1)
+        return _text_between(self.document(), 0, self.document().characterCount() - 1, self._chunked)
 
     def set_text(self, text: str) -> None:
         """Replace the text; line ends become line feeds. The undo history is kept."""
@@ -57,13 +62,14 @@ class ChunkedEdit(QPlainTextEdit):
 
     def insert_text(self, text: str) -> None:
         """Put text in place of the selection, or at the cursor."""
-        text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2029", "\n").replace("\x00", "")
+        text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_PLAIN)
         blocks, continued = _chunks(text)
         cursor = self.textCursor()
         cursor.beginEditBlock()
         cursor.removeSelectedText()
         first = cursor.blockNumber()
         cursor.insertText("\n".join(blocks))
+        self._chunked = self._chunked or bool(continued)
         for number in continued:
             self.document().findBlockByNumber(first + number).setUserState(_CONTINUES)
         cursor.endEditBlock()
@@ -86,7 +92,8 @@ class ChunkedEdit(QPlainTextEdit):
     def createMimeDataFromSelection(self) -> QMimeData:
         cursor = self.textCursor()
         data = QMimeData()
-        data.setText(text_between(self.document(), cursor.selectionStart(), cursor.selectionEnd()))
+        start, stop = cursor.selectionStart(), cursor.selectionEnd()
+        data.setText(_text_between(self.document(), start, stop, self._chunked))
         return data
 
     def insertFromMimeData(self, source: QMimeData) -> None:

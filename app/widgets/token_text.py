@@ -42,6 +42,7 @@ class TokenText(QTextEdit):
     """A reply's text; its height follows the text. `clock` gives seconds (replaced in tests)."""
 
     cycle_clicked = Signal(int)
+    height_changed = Signal()  # by its text, not by a change of width
 
     def __init__(self, parent: QWidget | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(parent)
@@ -104,6 +105,7 @@ class TokenText(QTextEdit):
         cursor = self.textCursor()
         anchor, position = cursor.anchor(), cursor.position()
         moves = self._reply.spans.end in (anchor, position)
+        height = self.height()
         self._reply.begin_batch()
         try:
             yield
@@ -113,6 +115,11 @@ class TokenText(QTextEdit):
             cursor.setPosition(anchor)
             cursor.setPosition(position, QTextCursor.MoveMode.KeepAnchor)
             self.setTextCursor(cursor)
+        self._announce_height(height)
+
+    def _announce_height(self, before: int) -> None:
+        if self.height() != before:
+            self.height_changed.emit()
 
     def _append(self, event: CycleEvent) -> None:
         number = len(self._events)
@@ -193,7 +200,9 @@ class TokenText(QTextEdit):
     def _turn(self, indices: list[int], shown: bool) -> None:
         if not indices:
             return
+        height = self.height()
         self._reply.show_ghosts(indices, shown)
+        self._announce_height(height)
         if shown:
             self._ticks.difference_update(indices)
         else:

@@ -83,6 +83,7 @@ class _Body(ChunkedEdit):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self._scrolls = False
         self.setReadOnly(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setUndoRedoEnabled(False)
@@ -103,6 +104,7 @@ class _Body(ChunkedEdit):
         """Take the size of the text; width: the most there is. scrolls: in a box of bounded height."""
         policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.setVerticalScrollBarPolicy(policy)
+        self._scrolls = scrolls
         if scrolls:
             self.setFixedSize(width, OPEN_HEIGHT)
             return
@@ -114,7 +116,15 @@ class _Body(ChunkedEdit):
             widest = max(widest, metrics.horizontalAdvance(block.text()) + 3)
             block = block.next()
         self.setFixedWidth(min(width, max(widest, 8) + 2 * _PAD_X))
-        self.setFixedHeight(math.ceil(self.extent()[1]) + 2 * _PAD_Y)
+        self._fit_height()
+
+    def _fit_height(self) -> None:
+        self.setFixedHeight(math.ceil(self.extent()[1]) + 2 * _PAD_Y + 1)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width() and not self._scrolls:
+            self._fit_height()
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Paint:

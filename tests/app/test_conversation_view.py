@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -77,8 +78,13 @@ def test_scrolled_up_is_never_pulled_down(view: ConversationView, qapp: QApplica
 
 def test_a_reply_leaves_the_wheel_to_the_conversation(view: ConversationView, qapp: QApplication) -> None:
     fill(view, qapp)
+    qapp.processEvents()
     text = view.turns()[-1].text  # type: ignore[union-attr]
-    assert not wheel(text.viewport(), 240).isAccepted()
+    bar = view._area.verticalScrollBar()
+    point = QPointF(view.rect().center())
+    assert view.childAt(point.toPoint()) is text.viewport()
+    QTest.wheelEvent(view.windowHandle(), point, QPoint(0, 240))
+    assert bar.value() < bar.maximum()
     assert text.verticalScrollBar().maximum() == 0
 
 

@@ -225,6 +225,7 @@ class ReplyView(QWidget):
         self.text.set_tinted(shown or self._hovered)
 
     def _select_cycle(self, number: int) -> None:
+        self.refresh()
         self.text.select_cycle(number)
         self.timeline.select(number)
 

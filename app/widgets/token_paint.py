@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
@@ -50,8 +49,8 @@ def paint_washes(painter: QPainter, rects: Iterable[QRectF], theme: Theme) -> No
 
 def paint_dots(painter: QPainter, left: float, right: float, y: float, tile: QPixmap) -> None:
     """A row of round dots, from a tile of `dot_tile`."""
-    width = max(math.floor((right - left) / DOT_STEP) * DOT_STEP, DOT_STEP)
-    painter.drawTiledPixmap(QRectF(round(left), y - 1, width, 2), tile)
+    dots = max(round((right - left + DOT_STEP / 2) / DOT_STEP), 1)
+    painter.drawTiledPixmap(QRectF(round(left), y - 1, dots * DOT_STEP - DOT_STEP / 2, 2), tile)
 
 
 def dot_tile(color: QColor, scale: float) -> QPixmap:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import cast
 
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QFontMetricsF, QTextBlock, QTextDocument, QTextLayout, QTextLine
 
 from app.widgets.token_spans import SpanKind, TokenSpans
@@ -70,10 +70,15 @@ def block_band(block: QTextBlock) -> tuple[float, float]:
 
 def blocks_between(document: QTextDocument, top: float, bottom: float) -> Iterator[QTextBlock]:
     """Blocks that touch the band from top to bottom, in document coordinates."""
-    position = document.documentLayout().hitTest(QPointF(0.0, max(top, 0.0)), Qt.HitTestAccuracy.FuzzyHit)
-    block = document.findBlock(max(position, 0))
-    if block.previous().isValid():
-        block = block.previous()
+    # Halving by block number: Qt's hit test walks all blocks, and this runs for every paint.
+    low, high = 0, document.blockCount() - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if document.findBlockByNumber(middle).layout().position().y() <= top:
+            low = middle
+        else:
+            high = middle - 1
+    block = document.findBlockByNumber(low)
     while block.isValid():
         first, last = block_band(block)
         if first > bottom:

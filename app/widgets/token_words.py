@@ -8,17 +8,13 @@ from app.widgets.token_spans import Span, SpanKind
 from engine.records import CycleEvent
 
 
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("TokenWords", text)
-
-
 def _probability(value: float | None) -> str:
-    return _tr("n/a") if value is None else f"{value:.2f}"
+    return QCoreApplication.translate("TokenWords", "n/a") if value is None else f"{value:.2f}"
 
 
 def _quoted(text: str) -> str:
     visible = text.strip(" ").replace("\n", "↵").replace("\t", "⇥")
-    return visible or _tr("space")
+    return visible or QCoreApplication.translate("TokenWords", "space")
 
 
 def _at(values: tuple[float, ...], index: int) -> float | None:

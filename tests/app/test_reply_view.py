@@ -149,6 +149,12 @@ def test_selecting_a_cycle_marks_text_and_timeline(reply: ReplyView, qtbot: QtBo
     assert reply.timeline._selected == 1
 
 
+def test_a_token_can_be_clicked_before_the_timeline_was_refreshed(reply: ReplyView) -> None:
+    some(reply)
+    reply.text.cycle_clicked.emit(1)
+    assert reply.timeline._selected == 1 and len(reply.timeline.bars()) == 2
+
+
 def test_timeline_bars_are_as_wide_as_their_time(reply: ReplyView) -> None:
     reply.append(cycle(0, [" a"] * 2, " b"))
     reply.append(cycle(1, [" a"] * 9, " b"))

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
@@ -84,6 +84,13 @@ class Launcher(QObject):
             print_timing()
         self.window.models.load(self._model)
 
+    def dismiss(self) -> None:
+        """Close and destroy the window now: left to the garbage collector it might go in any order, in any thread."""
+        self.window.close()
+        self.window.deleteLater()
+        self.deleteLater()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+
     def hook(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         """An exception that reached Qt's event loop is shown, and the window stays."""
         details = "".join(traceback.format_exception(kind, error, trace))
@@ -93,7 +100,7 @@ class Launcher(QObject):
 
 
 def print_timing() -> None:
-    """Seconds from the process's start to the first paint, CPU seconds in it, and whether torch was imported by then."""
+    """Seconds from process start to first paint, CPU seconds in it, and whether torch was imported by then."""
     import time
 
     import psutil
@@ -127,6 +134,8 @@ def run(
     app = make_application()
     theme.apply(app, loaded.settings.theme)
     launcher = Launcher(factory, store, loaded, model, timing=bool(os.environ.get("SPECULAR_TIMING")))
+    app.setQuitOnLastWindowClosed(False)  # Qt's own quit may arrive after the loop has ended; ours comes in time
+    launcher.window.closed.connect(app.quit)
     smoke_run = SmokeRun(launcher.window, launcher.host, smoke) if smoke else None
     old_hook: Callable[..., object] = sys.excepthook
     sys.excepthook = launcher.hook
@@ -136,7 +145,7 @@ def run(
         app.exec()
     finally:
         sys.excepthook = old_hook
-        launcher.window.close()
+        launcher.dismiss()
     return smoke_run.exit_status if smoke_run else 0
 
 

@@ -36,10 +36,12 @@ DEFAULT = (1440, 900)
 class MainWindow(QMainWindow):
     """Lays out the parts and connects them; what a chat or a load does is in the two controllers.
 
-    Closing the window closes the host, in every state. painted() is emitted once, after the first paint.
+    Closing the window closes the host, in every state. painted() is emitted once, after the first
+    paint; closed() when it has been closed.
     """
 
     painted = Signal()
+    closed = Signal()
 
     def __init__(
         self,
@@ -313,5 +315,6 @@ class MainWindow(QMainWindow):
         self._settings.set("window_geometry", geometry)
         self._settings.flush()
         self.fetch.give_up()
-        self._host.close()
         event.accept()
+        if self._host.close():
+            self.closed.emit()

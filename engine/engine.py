@@ -17,6 +17,7 @@ from engine.sampling.sampler import Sampler
 from engine.settings import GenerateRequest, Message
 from engine.speculation.controller import GammaController
 from engine.speculation.cycle import Limits, ReplyLoop
+from engine.speculation.stepper import HostStepper
 from engine.text.reply import ReplyText
 
 
@@ -85,10 +86,20 @@ class Engine:
             )
         if not prompt:
             raise PromptTooLong("The prompt is empty: there is no token to start from.")
-        if request.speculation.recipe not in (None, loaded.runner.recipe):
-            loaded.runner.use_recipe(request.speculation.recipe)
+        self._use_recipe(loaded, request)
+        sampler = self._sampler(loaded, request)
+        controller = self._controller(loaded, request)
+        loop = ReplyLoop(
+            loaded.runner,
+            HostStepper(loaded.runner, sampler, controller, self._stop.is_set),
+            controller,
+            request.speculation,
+            Limits(loaded.end_ids(bool(request.messages)), request.max_new_tokens),
+            self._text(loaded, request),
+            self._stop.is_set,
+        )
         self._stop.clear()
-        return self._reply(loaded, request, prompt)
+        return self._reply(loaded, loop, prompt, sampler.seed)
 
     def stop(self) -> None:
         """End the running reply at the next pass; without one, nothing. Any thread."""
@@ -115,20 +126,12 @@ class Engine:
         self._busy = False
         self.unload()
 
-    def _reply(self, loaded: LoadedModel, request: GenerateRequest, prompt: list[int]) -> Iterator[Event]:
+    def _reply(self, loaded: LoadedModel, loop: ReplyLoop, prompt: list[int], seed: int) -> Iterator[Event]:
         self._require_idle()
+        if loaded is not self._loaded:
+            raise NoModel("The model was unloaded before its reply began.")
         self._busy = True
-        sampler = self._sampler(loaded, request)
         reused = _common_prefix(loaded.cached, prompt[:-1])
-        loop = ReplyLoop(
-            loaded.runner,
-            sampler,
-            self._controller(loaded, request),
-            request.speculation,
-            Limits(loaded.end_ids(bool(request.messages)), request.max_new_tokens),
-            self._text(loaded, request),
-            self._stop.is_set,
-        )
         loaded.cached = []  # nothing is trusted until this reply has ended in order
         began = decode_began = time.perf_counter()
         message = None
@@ -150,9 +153,20 @@ class Engine:
             new_tokens=loop.new_tokens,
             prefill_seconds=decode_began - began,
             decode_seconds=time.perf_counter() - decode_began,
-            seed=sampler.seed,
+            seed=seed,
             message=message,
         )
+
+    def _use_recipe(self, loaded: LoadedModel, request: GenerateRequest) -> None:
+        """Draft by the recipe the request wants; what was learnt about another recipe's costs does not hold for it."""
+        wanted = request.speculation.recipe or loaded.default_recipe
+        if not request.speculation.enabled or wanted == loaded.runner.recipe:
+            return
+        try:
+            loaded.runner.use_recipe(wanted)
+        except MemoryError as error:
+            raise SpecularError("There is not enough memory for a draft by this recipe.") from error
+        loaded.controller = GammaController()
 
     def _sampler(self, loaded: LoadedModel, request: GenerateRequest) -> Sampler:
         vocabulary = loaded.folder.config.vocabulary

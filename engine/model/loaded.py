@@ -10,6 +10,7 @@ from engine.files.folder import ModelFolder, open_folder
 from engine.files.resolve import resolve
 from engine.kernels.dispatch import choose_device, make_runner
 from engine.model.runner import Runner
+from engine.recipe import Recipe
 from engine.records import LoadProgress, ModelInfo
 from engine.settings import GenerateRequest, Message
 from engine.speculation.controller import GammaController
@@ -21,7 +22,11 @@ DEFAULT_CONTEXT = 8192  # positions; longer only when asked, because the KV cach
 
 @dataclass(slots=True)
 class LoadedModel:
-    """Everything of one load. `cached`: tokens whose keys and values are in the cache, from position 0 on."""
+    """Everything of one load.
+
+    default_recipe: how the draft is made where a request does not say.
+    cached: tokens whose keys and values are in the cache, from position 0 on.
+    """
 
     info: ModelInfo
     folder: ModelFolder
@@ -29,12 +34,16 @@ class LoadedModel:
     tokenizer: Tokenizer | None
     template: ChatTemplate | None
     controller: GammaController
+    default_recipe: Recipe
     cached: list[int] = field(default_factory=list)
 
     def prompt_ids(self, request: GenerateRequest) -> list[int]:
         """The request's prompt as token ids. Raises BadSetting where the model has no tokenizer or an id is unknown."""
+        return self._checked(self._any_ids(request))
+
+    def _any_ids(self, request: GenerateRequest) -> list[int]:
         if request.prompt_ids is not None:
-            return self._checked(request.prompt_ids)
+            return list(request.prompt_ids)
         if self.tokenizer is None:
             raise BadSetting(f"{self.info.name} has no tokenizer: give token ids instead of text.")
         if request.prompt is not None:
@@ -54,12 +63,13 @@ class LoadedModel:
             ends |= self.tokenizer.end_ids
         return ends | self.template.end_ids if chats and self.template is not None else ends
 
-    def _checked(self, ids: Sequence[int]) -> list[int]:
+    def _checked(self, ids: list[int]) -> list[int]:
+        """The ids, each with a row in the embedding matrix: a tokenizer may know more tokens than its model."""
         vocabulary = self.folder.config.vocabulary
         for token in ids:
             if not 0 <= token < vocabulary:
                 raise BadSetting(f"The token id {token} is not in the model's vocabulary of {vocabulary}.")
-        return list(ids)
+        return ids
 
 
 def load_model(
@@ -99,7 +109,7 @@ def load_model(
         template=template.name if template is not None else "none",
         notes=notes,
     )
-    return LoadedModel(info, folder, runner, tokenizer, template, GammaController())
+    return LoadedModel(info, folder, runner, tokenizer, template, GammaController(), runner.recipe)
 
 
 def display_name(model: str, folder: ModelFolder) -> str:

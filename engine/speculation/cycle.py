@@ -7,16 +7,15 @@ the cache is overwritten by that pass before anything reads it, and rejected row
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.model.runner import MAX_DECODE_ROWS, Runner
 from engine.records import CycleEvent, CycleRecord, PrefillProgress, StopReason, TokenState
 from engine.sampling.accept import Acceptance, Cut, accept, cut
-from engine.sampling.sampler import Choice, Sampler
 from engine.settings import Speculation
 from engine.speculation.controller import GammaController
+from engine.speculation.stepper import JudgedBlock, Stepper
 from engine.text.reply import ReplyText
 
 NEURON_REFRESH = 8  # cycles between two choices of MLP neurons: choosing costs about a tenth of a draft step
@@ -30,13 +29,6 @@ class Limits:
     max_new_tokens: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    ids: tuple[int, ...]
-    probs: tuple[float, ...]
-    seconds: float
-
-
 class ReplyLoop:
     """Makes one reply. `ids` grows in place as tokens are committed; the KV cache covers `ids[:-1]` at every yield.
 
@@ -46,14 +38,14 @@ class ReplyLoop:
     def __init__(
         self,
         runner: Runner,
-        sampler: Sampler,
+        stepper: Stepper,
         controller: GammaController,
         speculation: Speculation,
         limits: Limits,
         text: ReplyText,
         stopped: Callable[[], bool],
     ) -> None:
-        self._runner, self._sampler, self._controller = runner, sampler, controller
+        self._runner, self._stepper, self._controller = runner, stepper, controller
         self._speculation, self._limits, self._text, self._stopped = speculation, limits, text, stopped
         self.ids: list[int] = []
         self.reason: StopReason | None = None
@@ -78,9 +70,9 @@ class ReplyLoop:
 
     def cycles(self) -> Iterator[CycleEvent]:
         """Cycle after cycle until `reason` is set. With max_new_tokens 0 there is none."""
-        if self._limits.max_new_tokens == 0:
+        if self.reason is None and self._limits.max_new_tokens == 0:
             self.reason = StopReason.LENGTH
-        if len(self.ids) >= self._runner.capacity:
+        elif self.reason is None and len(self.ids) >= self._runner.capacity:
             self.reason = StopReason.CONTEXT_FULL
         while self.reason is None:
             event = None if self._stopped() else self._cycle()
@@ -96,18 +88,15 @@ class ReplyLoop:
     def _cycle(self) -> CycleEvent | None:
         """One cycle; None when stopped in the middle of the draft, with nothing committed."""
         gamma = self._gamma()
-        draft = self._draft(gamma)
-        if draft is None:
+        if gamma and self._runner.recipe.neuron_share < 1 and self._cycles % NEURON_REFRESH == 0:
+            self._runner.refresh_neurons()
+        block = self._stepper.step(self.ids, gamma)
+        if block is None:
             return None
-        base = len(self.ids)
-        began = time.perf_counter()
-        logits = self._runner.full((self.ids[-1], *draft.ids), base - 1, len(draft.ids) + 1)
-        choice = self._sampler.choose(logits, base, self.ids, draft.ids)
-        verify_seconds = time.perf_counter() - began
-        acceptance = accept(draft.ids, choice.ids)
-        self._measure(draft, acceptance, verify_seconds)
-        kept, pieces, ghosts = self._commit(draft, acceptance)
-        record = self._record(draft, acceptance, kept, choice, verify_seconds)
+        acceptance = accept(block.drafted_ids, block.chosen_ids)
+        self._measure(block, acceptance)
+        kept, pieces, ghosts = self._commit(block, acceptance)
+        record = self._record(block, acceptance, kept)
         self._cycles += 1
         return CycleEvent(record, pieces, ghosts)
 
@@ -120,36 +109,23 @@ class ReplyLoop:
         most = min(MAX_DECODE_ROWS - 1, room if remaining is None else min(room, remaining - 1))
         return max(0, min(self._controller.next_gamma(), most))
 
-    def _draft(self, gamma: int) -> _Draft | None:
-        began = time.perf_counter()
-        if gamma and self._runner.recipe.neuron_share < 1 and self._cycles % NEURON_REFRESH == 0:
-            self._runner.refresh_neurons()
-        base, token = len(self.ids), self.ids[-1]
-        ids: list[int] = []
-        probs: list[float] = []
-        while len(ids) < gamma:
-            if self._stopped():
-                return None
-            logits = self._runner.draft(token, base - 1 + len(ids))
-            token, probability = self._sampler.propose(logits[0], base + len(ids), self.ids, ids)
-            ids.append(token)
-            probs.append(probability)
-            if not self._controller.keep_drafting(len(ids), probability):
-                break
-        return _Draft(tuple(ids), tuple(probs), time.perf_counter() - began if gamma else 0.0)
-
-    def _measure(self, draft: _Draft, acceptance: Acceptance, verify_seconds: float) -> None:
-        if draft.ids:
+    def _measure(self, block: JudgedBlock, acceptance: Acceptance) -> None:
+        if block.drafted_ids:
             self._controller.record_cycle(
-                len(draft.ids), acceptance.accepted, acceptance.tested, draft.probs, draft.seconds, verify_seconds
+                len(block.drafted_ids),
+                acceptance.accepted,
+                acceptance.tested,
+                block.drafted_probs,
+                block.draft_seconds,
+                block.verify_seconds,
             )
         else:
-            self._controller.record_plain(verify_seconds)
+            self._controller.record_plain(block.verify_seconds)
 
-    def _commit(self, draft: _Draft, acceptance: Acceptance) -> tuple[Cut, tuple[str, ...], tuple[str, ...]]:
+    def _commit(self, block: JudgedBlock, acceptance: Acceptance) -> tuple[Cut, tuple[str, ...], tuple[str, ...]]:
         """Take the block into the reply; its pieces of text and the ghosts of what was rejected."""
         pieces: list[str] = []
-        rejected = draft.ids[acceptance.accepted :]
+        rejected = block.drafted_ids[acceptance.accepted :]
         ghosts: tuple[str, ...] | None = None
 
         def completes_stop_string(token: int) -> bool:
@@ -161,7 +137,7 @@ class ReplyLoop:
             return stops
 
         kept = cut(
-            draft.ids,
+            block.drafted_ids,
             acceptance,
             end_ids=self._limits.end_ids,
             remaining=self._remaining(),
@@ -178,23 +154,20 @@ class ReplyLoop:
             ghosts = self._text.ghosts(rejected)
         return kept, tuple(pieces), ghosts
 
-    def _record(
-        self, draft: _Draft, acceptance: Acceptance, kept: Cut, choice: Choice, verify_seconds: float
-    ) -> CycleRecord:
-        after = acceptance.accepted
+    def _record(self, block: JudgedBlock, acceptance: Acceptance, kept: Cut) -> CycleRecord:
         return CycleRecord(
             index=self._cycles,
-            drafted_ids=draft.ids,
-            drafted_probs=draft.probs,
-            full_probs=tuple(choice.probability_of(i, draft.ids[i]) for i in range(acceptance.tested)),
+            drafted_ids=block.drafted_ids,
+            drafted_probs=block.drafted_probs,
+            full_probs=block.proposal_probs[: acceptance.tested],
             accepted=acceptance.accepted,
             next_id=kept.next_id,
             next_state=kept.next_state,
-            next_prob=choice.probs[after] if kept.next_id is not None else None,
+            next_prob=block.chosen_probs[acceptance.accepted] if kept.next_id is not None else None,
             emitted_ids=kept.emitted_ids,
             ignored=kept.ignored,
-            draft_seconds=draft.seconds,
-            verify_seconds=verify_seconds,
+            draft_seconds=block.draft_seconds,
+            verify_seconds=block.verify_seconds,
             wait_seconds=0.0,
             plain_seconds=self._controller.plain_seconds,
             recipe=self._runner.recipe,

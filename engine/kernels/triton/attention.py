@@ -1,0 +1,129 @@
+"""Decode attention of up to sixteen rows: rotary embedding, KV write, and softmax over the cache in absolute splits.
+
+Keys are split at absolute multiples of BLOCK_KEYS, each split summed by one program in one tile, and the splits are
+combined in ascending order by whichever program of a head ends last. A split beyond a row's position adds exact zeros
+to it, so neither the rows beside it nor the number of programs changes its bits (after Flash-Decoding, Dao et al.
+2023). Queries that share a key head share its tile. Oracle: `engine.kernels.reference.operations` (rotate, attend).
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from engine.kernels.triton.hardware import launch_dependents, multiply, wait_for_predecessor
+
+ROWS = tl.constexpr(16)
+NEVER = tl.constexpr(-1.0e30)  # a score that loses to all others; finite, so that empty splits make no NaN
+
+
+@triton.jit(do_not_specialize=["rows"])
+def attention_kernel(
+    qkv,  # [16, (HEADS + 2 KV_HEADS) DIM] of the model's type, not yet rotated
+    cache,  # [positions, 2, KV_HEADS, DIM]
+    cosine,  # [positions, DIM / 2] float32
+    sine,
+    state,  # int32: position, cursor, … (see judge.py)
+    partial_out,  # [KV_HEADS, splits, TILE, DIM] float32
+    partial_max,  # [KV_HEADS, splits, TILE] float32
+    partial_sum,
+    arrivals,  # [KV_HEADS] int32, zero between launches
+    out,  # [16, HEADS DIM]
+    rows,
+    splits,  # splits that partial_out has room for
+    scale,
+    HEADS: tl.constexpr,
+    KV_HEADS: tl.constexpr,
+    DIM: tl.constexpr,
+    TILE: tl.constexpr,  # 16 * query heads of a key head, rounded up to a power of two
+    BLOCK_KEYS: tl.constexpr,
+    PROGRAMS: tl.constexpr,  # programs of a head; program i takes splits i, i + PROGRAMS, …
+    ROTATES: tl.constexpr,
+    AT_CURSOR: tl.constexpr,  # a draft step stands `cursor` positions ahead
+    DEPENDENT: tl.constexpr,
+):
+    HALF: tl.constexpr = DIM // 2
+    GROUP: tl.constexpr = HEADS // KV_HEADS
+    WIDTH: tl.constexpr = (HEADS + 2 * KV_HEADS) * DIM
+    STRIDE: tl.constexpr = 2 * KV_HEADS * DIM
+    head = tl.program_id(0)
+    first_split = tl.program_id(1)
+    start = tl.load(state)
+    if AT_CURSOR:
+        start += tl.load(state + 1)
+    used_splits = (start + rows + BLOCK_KEYS - 1) // BLOCK_KEYS
+    tile = tl.arange(0, TILE)
+    row, member = tile // GROUP, tile % GROUP
+    used = row < rows
+    half, whole = tl.arange(0, HALF), tl.arange(0, DIM)
+    angle = tl.minimum(row, ROWS - 1) + start
+    cos = tl.load(cosine + angle[:, None] * HALF + half[None, :])
+    sin = tl.load(sine + angle[:, None] * HALF + half[None, :])
+    if DEPENDENT:
+        launch_dependents()
+        wait_for_predecessor()
+    query = qkv + row[:, None] * WIDTH + (head * GROUP + member)[:, None] * DIM + half[None, :]
+    q1 = tl.load(query, mask=used[:, None], other=0.0)
+    q2 = tl.load(query + HALF, mask=used[:, None], other=0.0)
+    if ROTATES:
+        f1, f2 = q1.to(tl.float32), q2.to(tl.float32)
+        q1 = (f1 * cos - f2 * sin).to(qkv.dtype.element_ty)
+        q2 = (f2 * cos + f1 * sin).to(qkv.dtype.element_ty)
+    slot = head * splits
+    for split in range(first_split, used_splits, PROGRAMS):
+        key = split * BLOCK_KEYS + tl.arange(0, BLOCK_KEYS)
+        base = cache + key[:, None].to(tl.int64) * STRIDE + head * DIM
+        old = (key < start)[:, None]
+        k1 = tl.load(base + half[None, :], mask=old, other=0.0)
+        k2 = tl.load(base + HALF + half[None, :], mask=old, other=0.0)
+        v = tl.load(base + KV_HEADS * DIM + whole[None, :], mask=old, other=0.0)
+        if (split + 1) * BLOCK_KEYS > start:
+            fresh = key - start
+            new = ((fresh >= 0) & (fresh < rows))[:, None]
+            source = qkv + fresh[:, None] * WIDTH + (HEADS + head) * DIM
+            n1 = tl.load(source + half[None, :], mask=new, other=0.0)
+            n2 = tl.load(source + HALF + half[None, :], mask=new, other=0.0)
+            if ROTATES:
+                key_cos = tl.load(cosine + key[:, None] * HALF + half[None, :], mask=new, other=0.0)
+                key_sin = tl.load(sine + key[:, None] * HALF + half[None, :], mask=new, other=0.0)
+                g1, g2 = n1.to(tl.float32), n2.to(tl.float32)
+                n1 = (g1 * key_cos - g2 * key_sin).to(qkv.dtype.element_ty)
+                n2 = (g2 * key_cos + g1 * key_sin).to(qkv.dtype.element_ty)
+            values = tl.load(source + KV_HEADS * DIM + whole[None, :], mask=new, other=0.0)
+            tl.store(base + half[None, :], n1, mask=new)
+            tl.store(base + HALF + half[None, :], n2, mask=new)
+            tl.store(base + KV_HEADS * DIM + whole[None, :], values, mask=new)
+            k1 = tl.where(new, n1, k1)
+            k2 = tl.where(new, n2, k2)
+            v = tl.where(new, values, v)
+        scores = multiply(q1, tl.trans(k1), tl.zeros((TILE, BLOCK_KEYS), tl.float32))
+        scores = multiply(q2, tl.trans(k2), scores) * scale
+        seen = key[None, :] <= (start + row)[:, None]
+        scores = tl.where(seen, scores, NEVER)
+        largest = tl.max(scores, 1)
+        weights = tl.where(seen, tl.exp(scores - largest[:, None]), 0.0)
+        mixed = multiply(weights.to(v.dtype), v, tl.zeros((TILE, DIM), tl.float32))
+        at = (slot + split) * TILE + tile
+        tl.store(partial_out + at[:, None].to(tl.int64) * DIM + whole[None, :], mixed)
+        tl.store(partial_max + at, largest)
+        tl.store(partial_sum + at, tl.sum(weights, 1))
+    tl.debug_barrier()
+    if tl.atomic_add(arrivals + head, 1, sem="acq_rel") == PROGRAMS - 1:
+        ceiling = tl.full((TILE,), NEVER, tl.float32)
+        for split in range(0, used_splits):
+            at = (slot + split) * TILE + tile
+            ceiling = tl.maximum(ceiling, tl.load(partial_max + at, cache_modifier=".cg"))
+        total = tl.zeros((TILE,), tl.float32)
+        mixed = tl.zeros((TILE, DIM), tl.float32)
+        for chunk in range(0, used_splits, 4):
+            for i in tl.static_range(4):
+                at = (slot + chunk + i) * TILE + tile
+                there = tile < tl.where(chunk + i < used_splits, TILE, 0)
+                share = tl.exp(tl.load(partial_max + at, mask=there, other=NEVER, cache_modifier=".cg") - ceiling)
+                total += share * tl.load(partial_sum + at, mask=there, other=0.0, cache_modifier=".cg")
+                part = partial_out + at[:, None].to(tl.int64) * DIM + whole[None, :]
+                mixed += share[:, None] * tl.load(part, mask=there[:, None], other=0.0, cache_modifier=".cg")
+        target = out + row[:, None] * (HEADS * DIM) + (head * GROUP + member)[:, None] * DIM + whole[None, :]
+        valid = used & (tile < ROWS * GROUP)
+        tl.store(target, (mixed / total[:, None]).to(out.dtype.element_ty), mask=valid[:, None])
+        tl.store(arrivals + head, 0)

@@ -1,0 +1,68 @@
+"""What kernels ask of the hardware, and what stands in for it where they are interpreted on a CPU.
+
+Programmatic dependent launch: start while the predecessor still runs, wait for it where its results are needed.
+"""
+
+from __future__ import annotations
+
+import os
+
+import torch
+import triton
+import triton.language as tl
+
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+
+if INTERPRETED:
+
+    @triton.jit
+    def launch_dependents():
+        """Nothing: an interpreted kernel runs alone."""
+
+    @triton.jit
+    def wait_for_predecessor():
+        """Nothing: an interpreted kernel runs alone."""
+
+    @triton.jit
+    def prefetch_line(pointers):
+        """Nothing."""
+
+    @triton.jit
+    def multiply(a, b, sums):
+        """sums + a b: widened first, because the interpreter multiplies the bits of bfloat16 as integers."""
+        return tl.dot(a.to(tl.float32), b.to(tl.float32), sums)
+
+else:
+    from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+    @triton.jit
+    def launch_dependents():
+        """Let the next kernel of the stream begin."""
+        gdc_launch_dependents()
+
+    @triton.jit
+    def wait_for_predecessor():
+        """Return once the kernel before has ended and its writes are visible."""
+        gdc_wait()
+
+    @triton.jit
+    def prefetch_line(pointers):
+        """Ask for the cache lines at `pointers` to be brought into L2."""
+        tl.inline_asm_elementwise(
+            "prefetch.global.L2 [$1]; mov.u32 $0, 0;",
+            "=r,l",
+            [pointers.to(tl.int64)],
+            dtype=tl.int32,
+            is_pure=False,
+            pack=1,
+        )
+
+    @triton.jit
+    def multiply(a, b, sums):
+        """sums + a b on the tensor cores, accumulated in float32."""
+        return tl.dot(a, b, sums)
+
+
+def supports_dependent_launch(device: torch.device) -> bool:
+    """Compute capability 9.0 and above; elsewhere kernels run one after the other."""
+    return not INTERPRETED and device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 9

@@ -1,0 +1,134 @@
+"""Choosing tokens and judging drafts on the card, so that a cycle needs one small read-back.
+
+STATE is one int32 buffer that all steps share; its upper half holds float32 bits. Oracle: `engine.sampling`
+(highest id on a peak, accept).
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from engine.kernels.triton.hardware import launch_dependents, wait_for_predecessor
+
+# Places in STATE (int32).
+POSITION, CURSOR, ACCEPTED, TOKENS, CHOSEN = 0, 1, 2, 8, 32
+# Places in its float32 view, which begins at FLOATS.
+FLOATS, DRAFT_PROBS, CHOSEN_PROBS, FULL_PROBS = 64, 0, 16, 32
+STATE_SIZE = 128
+
+ROWS = tl.constexpr(16)
+_CURSOR, _ACCEPTED, _TOKENS, _CHOSEN = tl.constexpr(1), tl.constexpr(2), tl.constexpr(8), tl.constexpr(32)
+_DRAFT_PROBS, _CHOSEN_PROBS, _FULL_PROBS = tl.constexpr(0), tl.constexpr(16), tl.constexpr(32)
+
+
+@triton.jit
+def embed_kernel(
+    state,
+    embedding,  # [vocabulary, WIDTH] of the model's type
+    gain,  # [WIDTH] float32, of the first norm
+    stream,  # [16, WIDTH] float32
+    y,  # [16, WIDTH]: stream * gain / SHRINK
+    squares,  # [PARTS, 16]
+    WIDTH: tl.constexpr,
+    WIDTH_PADDED: tl.constexpr,
+    PARTS: tl.constexpr,
+    PARTS_PADDED: tl.constexpr,
+    SHRINK: tl.constexpr,
+    AT_CURSOR: tl.constexpr,
+):
+    """Row m of the stream = embedding of token m of the block (a draft step: of the token at the cursor).
+
+    The first kernel of a step: launched in full order, never beside its predecessor.
+    """
+    launch_dependents()
+    row = tl.program_id(0)
+    place = row
+    if AT_CURSOR:
+        place += tl.load(state + _CURSOR)
+    token = tl.load(state + _TOKENS + place)
+    column = tl.arange(0, WIDTH_PADDED)
+    inside = column < WIDTH
+    values = tl.load(embedding + token.to(tl.int64) * WIDTH + column, mask=inside, other=0.0).to(tl.float32)
+    tl.store(stream + row * WIDTH + column, values, mask=inside)
+    scaled = values * tl.load(gain + column, mask=inside, other=0.0) * (1.0 / SHRINK)
+    tl.store(y + row * WIDTH + column, scaled.to(y.dtype.element_ty), mask=inside)
+    part = tl.arange(0, PARTS_PADDED)
+    total = tl.sum(values * values, 0)
+    tl.store(squares + part * ROWS + row, tl.where(part == 0, total, 0.0), mask=part < PARTS)
+
+
+@triton.jit
+def _peak(peaks, peak_ids, row, PARTS: tl.constexpr, PARTS_PADDED: tl.constexpr):
+    """For each of `row`: the best logit, its id (the lowest on ties), and sum exp(logit - best), from the partials."""
+    part = tl.arange(0, PARTS_PADDED)[:, None]
+    mask = (part < PARTS) & (row >= 0)[None, :]
+    values = tl.load(peaks + part * 2 * ROWS + row[None, :], mask=mask, other=float("-inf"))
+    sums = tl.load(peaks + (part * 2 + 1) * ROWS + row[None, :], mask=mask, other=0.0)
+    ids = tl.load(peak_ids + part * ROWS + row[None, :], mask=mask, other=2147483647)
+    best = tl.max(values, 0)
+    lowest = tl.min(tl.where(values == best[None, :], ids, 2147483647), 0)
+    total = tl.sum(tl.where(sums > 0, sums * tl.exp(values - best[None, :]), 0.0), 0)
+    return best, lowest, total
+
+
+@triton.jit
+def propose_kernel(
+    state,
+    floats,
+    peaks,
+    peak_ids,
+    PARTS: tl.constexpr,
+    PARTS_PADDED: tl.constexpr,
+    DEPENDENT: tl.constexpr,
+):
+    """End of a draft step: the best token becomes the next proposal, and the cursor moves on."""
+    if DEPENDENT:
+        launch_dependents()
+        wait_for_predecessor()
+    row = tl.arange(0, 1)
+    _, token, total = _peak(peaks, peak_ids, row, PARTS, PARTS_PADDED)
+    cursor = tl.load(state + _CURSOR)
+    tl.debug_barrier()  # no thread may see the new cursor before all have read the old one
+    tl.store(state + _TOKENS + cursor + 1 + row, token)
+    tl.store(floats + _DRAFT_PROBS + cursor + row, 1.0 / total)
+    tl.store(state + _CURSOR, cursor + 1)
+
+
+@triton.jit(do_not_specialize=["rows"])
+def judge_kernel(
+    state,
+    floats,
+    logits,  # [16, vocabulary] float32
+    peaks,
+    peak_ids,
+    rows,
+    vocabulary,
+    PARTS: tl.constexpr,
+    PARTS_PADDED: tl.constexpr,
+    DEPENDENT: tl.constexpr,
+):
+    """End of a full pass: choose a token for each row, accept the proposals that agree, and make the state ready.
+
+    One program. Afterwards the position stands behind the accepted run, the block begins with the full model's own
+    token, and the cursor is zero: the next cycle can start without the host.
+    """
+    if DEPENDENT:
+        launch_dependents()
+        wait_for_predecessor()
+    row = tl.arange(0, ROWS)
+    best, token, total = _peak(peaks, peak_ids, row, PARTS, PARTS_PADDED)
+    proposal = tl.load(state + _TOKENS + 1 + row)
+    drafted = row < rows - 1
+    logit = tl.load(logits + row * vocabulary + proposal, mask=drafted, other=float("-inf"))
+    accepted = tl.min(tl.where(drafted & (proposal == token), ROWS, row), 0)
+    following = tl.sum(tl.where(row == accepted, token, 0), 0)
+    position = tl.load(state)
+    tl.debug_barrier()  # no thread may see the new state before all have read the old one
+    tl.store(state + _CHOSEN + row, token)
+    tl.store(floats + _CHOSEN_PROBS + row, 1.0 / total)
+    tl.store(floats + _FULL_PROBS + row, tl.exp(logit - best) / total)
+    tl.store(state + _ACCEPTED, accepted)
+    tl.store(state, position + accepted + 1)
+    tl.store(state + _CURSOR, 0)
+    tl.store(state + _TOKENS, following)

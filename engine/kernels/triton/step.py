@@ -1,0 +1,266 @@
+"""One decode step on the card as a chain of kernel launches: five a layer, the same chain for every width.
+
+`StepBuffers` is the memory a step works in, `FusedLayer` the weights of a layer as the kernels read them, `StepKernels`
+launches. Nothing here knows graphs or conversations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import triton
+
+from engine.files.config import ModelConfig
+from engine.kernels.triton import judge
+from engine.kernels.triton.attention import attention_kernel
+from engine.kernels.triton.hardware import supports_dependent_launch
+from engine.kernels.triton.matmul import matmul_kernel
+from engine.kernels.triton.tiles import Role, Tile
+
+ROWS = 16
+BLOCK_KEYS = 128
+ATTENTION_PROGRAMS = 8  # of a head: enough to fill a card at one KV head in eight, few enough to combine quickly
+PROJECT, RESIDUAL, GATED, LOGITS = range(4)
+FLOAT16_SHRINK = 16.0  # stream * gain / 16 stays far inside float16; a power of two, so nothing is rounded by it
+
+Tensor = torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class FusedLayer:
+    """Weights of one layer. qkv [(heads + 2 kv) dim, hidden], gate_up [2 intermediate, hidden]; norms float32."""
+
+    attention_norm: Tensor
+    qkv: Tensor
+    qkv_bias: Tensor | None
+    output: Tensor
+    output_bias: Tensor | None
+    mlp_norm: Tensor
+    gate_up: Tensor
+    down: Tensor
+    down_bias: Tensor | None
+    cache: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class FusedModel:
+    """The whole model as the kernels read it. output: [vocabulary, hidden], the embedding where the two are tied."""
+
+    layers: tuple[FusedLayer, ...]
+    embedding: Tensor
+    final_norm: Tensor
+    output: Tensor
+    cosine: Tensor
+    sine: Tensor
+
+
+class StepBuffers:
+    """Activations of sixteen rows, partial results, and the state that steps hand on (see judge.py)."""
+
+    def __init__(self, config: ModelConfig, tiles: dict[Role, Tile], positions: int, model: FusedModel) -> None:
+        device, dtype = model.embedding.device, model.embedding.dtype
+        heads = config.heads * config.head_dim
+        group = config.heads // config.kv_heads
+
+        def rows(width: int, type_: torch.dtype = dtype) -> Tensor:
+            return torch.zeros(ROWS, width, dtype=type_, device=device)
+
+        self.stream = rows(config.hidden_size, torch.float32)
+        self.scaled = rows(config.hidden_size)
+        self.qkv = rows(heads + 2 * config.kv_heads * config.head_dim)
+        self.attended = rows(heads)
+        self.activated = rows(config.intermediate_size)
+        self.logits = rows(config.vocabulary, torch.float32)
+        self.attention_parts = triton.cdiv(config.hidden_size, tiles[Role.OUTPUT].block_n)
+        self.mlp_parts = triton.cdiv(config.hidden_size, tiles[Role.DOWN].block_n)
+        self.attention_squares = torch.zeros(self.attention_parts, ROWS, device=device)
+        self.mlp_squares = torch.zeros(self.mlp_parts, ROWS, device=device)
+        self.peak_parts = triton.cdiv(config.vocabulary, tiles[Role.LOGITS].block_n)
+        self.peaks = torch.zeros(self.peak_parts, 2, ROWS, device=device)
+        self.peak_ids = torch.zeros(self.peak_parts, ROWS, dtype=torch.int32, device=device)
+        self.tile = triton.next_power_of_2(ROWS * group)
+        self.splits = triton.cdiv(positions, BLOCK_KEYS) + 4  # combined four at a time
+        shape = (config.kv_heads, self.splits, self.tile)
+        self.partial_out = torch.zeros(*shape, config.head_dim, device=device)
+        self.partial_max = torch.zeros(shape, device=device)
+        self.partial_sum = torch.zeros(shape, device=device)
+        self.arrivals = torch.zeros(config.kv_heads, dtype=torch.int32, device=device)
+        self.state = torch.zeros(judge.STATE_SIZE, dtype=torch.int32, device=device)
+        self.floats = self.state[judge.FLOATS :].view(torch.float32)
+
+
+class StepKernels:
+    """Launches the kernels of a step on the current stream. Captures cleanly: no allocation, no synchronisation."""
+
+    def __init__(
+        self, config: ModelConfig, model: FusedModel, buffers: StepBuffers, tiles: dict[Role, Tile], allowed: int
+    ) -> None:
+        self._config, self._model, self._buffers, self._tiles = config, model, buffers, tiles
+        self._allowed = allowed
+        self._dependent = supports_dependent_launch(model.embedding.device)
+        self._shrink = FLOAT16_SHRINK if model.embedding.dtype == torch.float16 else 1.0
+
+    def full(self, rows: int) -> None:
+        """A full pass over the block's first `rows` tokens; judges them and readies the state."""
+        self._forward(rows, frozenset(), frozenset(), at_cursor=False)
+        b = self._buffers
+        judge.judge_kernel[(1,)](
+            b.state,
+            b.floats,
+            b.logits,
+            b.peaks,
+            b.peak_ids,
+            rows,
+            self._config.vocabulary,
+            PARTS=b.peak_parts,
+            PARTS_PADDED=triton.next_power_of_2(b.peak_parts),
+            DEPENDENT=self._dependent,
+            num_warps=8,
+            **self._launch(),
+        )
+
+    def draft(self, skipped_attention: Sequence[int], skipped_mlp: Sequence[int]) -> None:
+        """A draft step at the cursor, without the named blocks; its best token becomes the next proposal."""
+        self._forward(1, frozenset(skipped_attention), frozenset(skipped_mlp), at_cursor=True)
+        b = self._buffers
+        judge.propose_kernel[(1,)](
+            b.state,
+            b.floats,
+            b.peaks,
+            b.peak_ids,
+            PARTS=b.peak_parts,
+            PARTS_PADDED=triton.next_power_of_2(b.peak_parts),
+            DEPENDENT=self._dependent,
+            num_warps=4,
+            **self._launch(),
+        )
+
+    def _forward(
+        self, rows: int, skipped_attention: frozenset[int], skipped_mlp: frozenset[int], *, at_cursor: bool
+    ) -> None:
+        b, model = self._buffers, self._model
+        blocks: list[tuple[FusedLayer, bool]] = []
+        for index, layer in enumerate(model.layers):
+            blocks += [(layer, True)] * (index not in skipped_attention) + [(layer, False)] * (index not in skipped_mlp)
+        norms = [layer.attention_norm if attends else layer.mlp_norm for layer, attends in blocks] + [model.final_norm]
+        self._embed(rows, norms[0], at_cursor)
+        squares, parts = b.attention_squares, b.attention_parts
+        for (layer, attends), following in zip(blocks, norms[1:], strict=True):
+            if attends:
+                self._matmul(Role.QKV, PROJECT, b.scaled, layer.qkv, layer.qkv_bias, b.qkv, rows, squares, parts)
+                self._attention(layer.cache, rows, at_cursor)
+                squares, parts = b.attention_squares, b.attention_parts
+                self._add(Role.OUTPUT, b.attended, layer.output, layer.output_bias, following, squares, rows)
+            else:
+                self._matmul(Role.GATE_UP, GATED, b.scaled, layer.gate_up, None, b.activated, rows, squares, parts)
+                squares, parts = b.mlp_squares, b.mlp_parts
+                self._add(Role.DOWN, b.activated, layer.down, layer.down_bias, following, squares, rows)
+        self._matmul(Role.LOGITS, LOGITS, b.scaled, model.output, None, b.logits, rows, squares, parts)
+
+    def _embed(self, rows: int, gain: Tensor, at_cursor: bool) -> None:
+        b, width = self._buffers, self._config.hidden_size
+        judge.embed_kernel[(rows,)](
+            b.state,
+            self._model.embedding,
+            gain,
+            b.stream,
+            b.scaled,
+            b.attention_squares,
+            WIDTH=width,
+            WIDTH_PADDED=triton.next_power_of_2(width),
+            PARTS=b.attention_parts,
+            PARTS_PADDED=triton.next_power_of_2(b.attention_parts),
+            SHRINK=self._shrink,
+            AT_CURSOR=at_cursor,
+            num_warps=4,
+        )
+
+    def _add(
+        self, role: Role, x: Tensor, w: Tensor, bias: Tensor | None, gain: Tensor, squares: Tensor, rows: int
+    ) -> None:
+        """stream += x w^T (+ bias), and what the next norm needs of it."""
+        self._matmul(role, RESIDUAL, x, w, bias, self._buffers.scaled, rows, squares, 1, gain)
+
+    def _matmul(
+        self,
+        role: Role,
+        epilogue: int,
+        x: Tensor,
+        w: Tensor,
+        bias: Tensor | None,
+        y: Tensor,
+        rows: int,
+        squares: Tensor,
+        parts: int,
+        gain: Tensor | None = None,
+    ) -> None:
+        b, tile = self._buffers, self._tiles[role]
+        n, k = w.shape
+        if epilogue == GATED:
+            n //= 2
+        matmul_kernel[(triton.cdiv(n, tile.block_n),)](
+            x,
+            w,
+            bias if bias is not None else b.stream,
+            y,
+            b.stream,
+            gain if gain is not None else b.stream,
+            squares,
+            squares,
+            b.peaks,
+            b.peak_ids,
+            rows,
+            n,
+            self._allowed,
+            self._config.rms_norm_eps,
+            K=k,
+            BLOCK_N=tile.block_n,
+            BLOCK_K=tile.block_k,
+            EPILOGUE=epilogue,
+            NORMED=epilogue != RESIDUAL,
+            HAS_BIAS=bias is not None,
+            WHOLE_N=n % tile.block_n == 0,
+            PARTS=parts,
+            PARTS_PADDED=triton.next_power_of_2(parts),
+            SHRINK=self._shrink,
+            AHEAD=tile.ahead if self._dependent else 0,
+            DEPENDENT=self._dependent,
+            num_warps=tile.warps,
+            num_stages=tile.stages,
+            **self._launch(),
+        )
+
+    def _attention(self, cache: Tensor, rows: int, at_cursor: bool) -> None:
+        b, model, config = self._buffers, self._model, self._config
+        attention_kernel[(config.kv_heads, ATTENTION_PROGRAMS)](
+            b.qkv,
+            cache,
+            model.cosine,
+            model.sine,
+            b.state,
+            b.partial_out,
+            b.partial_max,
+            b.partial_sum,
+            b.arrivals,
+            b.attended,
+            rows,
+            b.splits,
+            config.head_dim**-0.5,
+            HEADS=config.heads,
+            KV_HEADS=config.kv_heads,
+            DIM=config.head_dim,
+            TILE=b.tile,
+            BLOCK_KEYS=BLOCK_KEYS,
+            PROGRAMS=ATTENTION_PROGRAMS,
+            ROTATES=True,
+            AT_CURSOR=at_cursor,
+            DEPENDENT=self._dependent,
+            num_warps=8,
+            num_stages=2,
+            **self._launch(),
+        )
+
+    def _launch(self) -> dict[str, bool]:
+        return {"launch_pdl": True} if self._dependent else {}

@@ -21,6 +21,7 @@ COMPOSER_STATES = {
     HostState.CLOSED: "unavailable",
 }
 """In every other state a message can be given: it goes off, waits for the load, or comes back with a reason."""
+WITHOUT_MODEL = (HostState.NO_MODEL, HostState.FAILED)
 
 
 class ChatController(QObject):
@@ -89,7 +90,7 @@ class ChatController(QObject):
         if self._host.state is HostState.LOADING:
             self._composer.set_state("unavailable")
             self._set_waiting(True)
-        elif self._host.state in (HostState.NO_MODEL, HostState.FAILED):
+        elif self._host.state in WITHOUT_MODEL:
             self.no_model_for.emit(text)
 
     @Slot()
@@ -158,7 +159,7 @@ class ChatController(QObject):
         self.show_gauge()
         self.chats_changed.emit()
 
-    @Slot(int, list)
+    @Slot(int, object)
     def _on_events(self, reply_id: int, events: list[Event]) -> None:
         chat = self.chats.owner(reply_id)
         reply = chat.reply(reply_id) if chat else None
@@ -216,6 +217,8 @@ class ChatController(QObject):
         """Write a reply again: the last in place, an earlier one in a copy of the chat, so that nothing is lost."""
         view = self.sender()
         if view is None or not is_legal(self._host.state, Command.SEND):
+            if self._host.state in WITHOUT_MODEL:
+                self.no_model_for.emit("")
             return
         reply_id = view.property("replyId")
         turns = self.chats.current.turns

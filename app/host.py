@@ -40,7 +40,7 @@ class EngineHost(QObject):
     load_progress = Signal(object)
     model_loaded = Signal(object)
     model_gone = Signal()
-    events_ready = Signal(int, list)
+    events_ready = Signal(int, object)
     reply_refused = Signal(int, str)
     failed = Signal(str, str)
 

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -67,11 +68,11 @@ class Launcher(QObject):
     """Holds the window and begins the first load once the window has been painted."""
 
     def __init__(
-        self, factory: EngineFactory, store: SettingsStore, loaded: Loaded, model: str | None, *, timing: bool = False
+        self, factory: EngineFactory, store: SettingsStore, loaded: Loaded, model: str | None, *, started: str = ""
     ) -> None:
         super().__init__()
         self._model = model or loaded.settings.model
-        self._timing = timing
+        self._started = started
         self.host = EngineHost(factory, self)
         self.settings = LiveSettings(store, loaded.settings, self)
         self.window = MainWindow(self.host, self.settings, loaded.notes)
@@ -80,8 +81,8 @@ class Launcher(QObject):
 
     @Slot()
     def _on_painted(self) -> None:
-        if self._timing:
-            print_timing()
+        if self._started:
+            print_timing(self._started)
         self.window.models.load(self._model)
 
     def dismiss(self) -> None:
@@ -99,14 +100,9 @@ class Launcher(QObject):
         self.window.notices.failed(fault_sentence(error), details)
 
 
-def print_timing() -> None:
-    """Seconds from process start to first paint, CPU seconds in it, and whether torch was imported by then."""
-    import time
-
-    import psutil
-
-    busy = time.process_time()
-    seconds = time.time() - psutil.Process().create_time()
+def print_timing(started: str) -> None:
+    """Seconds to first paint since `started` (of time.time()), CPU seconds in it, and whether torch was imported."""
+    busy, seconds = time.process_time(), time.time() - float(started)
     torch = "torch" in sys.modules
     print(f"first paint {seconds:.2f} s after process start, CPU {busy:.2f} s, torch imported: {torch}", flush=True)
 
@@ -133,7 +129,7 @@ def run(
     """Show the window with these settings; with `smoke`, only until the picture is saved."""
     app = make_application()
     theme.apply(app, loaded.settings.theme)
-    launcher = Launcher(factory, store, loaded, model, timing=bool(os.environ.get("SPECULAR_TIMING")))
+    launcher = Launcher(factory, store, loaded, model, started=os.environ.get("SPECULAR_TIMING", ""))
     app.setQuitOnLastWindowClosed(False)  # Qt's own quit may arrive after the loop has ended; ours comes in time
     launcher.window.closed.connect(app.quit)
     smoke_run = SmokeRun(launcher.window, launcher.host, smoke) if smoke else None

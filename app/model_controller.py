@@ -21,7 +21,7 @@ class ModelController(QObject):
 
     loading = Signal(str)
     starter_missing = Signal()
-    recent_changed = Signal(tuple)
+    recent_changed = Signal(object)
 
     def __init__(
         self,

@@ -237,7 +237,7 @@ class AppSettings:
         "enter",
         Declaration(
             _T("Settings", "Send with"),
-            _T("Settings", "The other key begins a new line."),
+            _T("Settings", "Shift+Enter, or Enter where Ctrl+Enter sends, begins a new line."),
             APPEARANCE,
             "choice",
             choices=(("enter", "Enter"), ("ctrl+enter", "Ctrl+Enter")),

@@ -181,7 +181,8 @@ class EngineWorker(QObject):
         self, command_id: int, answer: Answer, error: SpecularError | None = None, *, refused: bool = False
     ) -> None:
         info = self._engine.info if self._engine is not None else None
-        details = "".join(traceback.format_exception(error)) if error else ""
+        # An error made for the user says all there is; its cause, if it had one, is for whoever looks into it.
+        details = "".join(traceback.format_exception(error)) if error is not None and error.__cause__ else ""
         sentence = str(error) if error else None
         self._messages.put(Outcome(command_id, answer, info, sentence, details, refused))
 

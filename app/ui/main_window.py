@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QByteArray, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QStackedWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget
 
 from app.chat_controller import ChatController
 from app.conversation import Reply
@@ -18,6 +18,8 @@ from app.states import HostState
 from app.theme import SPACING_WIDE, active, apply
 from app.ui.composer import Composer
 from app.ui.conversation_view import ConversationView, centred
+from app.ui.labels import sampling_label, speculation_label
+from app.ui.model_dialogs import ask_file, ask_folder
 from app.ui.model_drop import ModelDrop
 from app.ui.notices import Notices
 from app.ui.panel import beside, stacked
@@ -100,7 +102,7 @@ class MainWindow(QMainWindow):
         host.load_progress.connect(chip.show_progress)
         host.model_loaded.connect(self._on_model)
         host.model_gone.connect(self._on_model_gone)
-        host.failed.connect(self.notices.failed)
+        host.failed.connect(self._on_failed)
         self.models.loading.connect(chip.show_loading)
         self.models.recent_changed.connect(chip.set_recent)
         self.models.starter_missing.connect(self.notices.starter_missing)
@@ -195,15 +197,13 @@ class MainWindow(QMainWindow):
     @Slot()
     def choose_folder(self) -> None:
         """Ask for a model folder and load it."""
-        path = QFileDialog.getExistingDirectory(self, self.tr("Open a model folder"))
-        if path:
+        if path := ask_folder(self):
             self.models.load(path)
 
     @Slot()
     def choose_file(self) -> None:
         """Ask for a GGUF file and load it."""
-        path, _ = QFileDialog.getOpenFileName(self, self.tr("Open a GGUF file"), "", self.tr("GGUF models (*.gguf)"))
-        if path:
+        if path := ask_file(self):
             self.models.load(path)
 
     @Slot()
@@ -238,6 +238,10 @@ class MainWindow(QMainWindow):
         self.top_bar.chip.show_model(None)
         self.status.show_model(None)
         self.chat.show_gauge()
+
+    @Slot(str, str)
+    def _on_failed(self, sentence: str, details: str) -> None:
+        self.notices.failed(sentence, details, offer_starter=self._host.info is None)
 
     @Slot(object)
     def _on_reply(self, reply: Reply) -> None:
@@ -275,18 +279,8 @@ class MainWindow(QMainWindow):
         self._show_setting_labels()
 
     def _show_setting_labels(self) -> None:
-        settings = self._settings.current
-        sampling = settings.sampling()
-        if sampling.greedy:
-            self.composer.set_sampling_label(self.tr("Greedy"))
-        else:
-            self.composer.set_sampling_label(self.tr("Temperature {value}").format(value=f"{sampling.temperature:g}"))
-        if not settings.speculation:
-            self.composer.set_speculation_label(self.tr("Speculation off"))
-        elif settings.gamma_fixed:
-            self.composer.set_speculation_label(self.tr("Speculation γ {count}").format(count=settings.gamma))
-        else:
-            self.composer.set_speculation_label(self.tr("Speculation auto"))
+        self.composer.set_sampling_label(sampling_label(self._settings.current))
+        self.composer.set_speculation_label(speculation_label(self._settings.current))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -30,11 +30,13 @@ class Notices(QObject):
         """A sentence without anything to do."""
         self._show(sentence, "", "")
 
-    @Slot(str, str)
-    def failed(self, sentence: str, details: str) -> None:
-        """An error; its traceback, if any, behind a button."""
+    def failed(self, sentence: str, details: str, *, offer_starter: bool = False) -> None:
+        """An error; its traceback, if any, behind a button, or else the starter model where it was the first load."""
         self._details = details
-        self._show(sentence, self.tr("Details") if details else "", "details")
+        if details:
+            self._show(sentence, self.tr("Details"), "details")
+        else:
+            self._show(sentence, self.tr("Load the starter model") if offer_starter else "", "starter")
 
     @Slot()
     def no_model(self) -> None:

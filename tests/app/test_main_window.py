@@ -120,6 +120,18 @@ def test_a_failed_load_keeps_the_model_and_says_why(benches: BenchMaker) -> None
     assert bench.said[-1] == ANSWER
 
 
+def test_a_failed_first_load_says_why_and_offers_the_starter_model(benches: BenchMaker) -> None:
+    bench = benches(FakeEngine(load_error=ModelFileError("gone: there is no such folder.")))
+    bench.window.models.load("gone")
+    bench.reach(HostState.FAILED)
+    assert bench.banner == "gone: there is no such folder."
+    assert bench.view.banner.action_button.text() == "Load the starter model"
+    bench.engine.load_error = None
+    bench.qtbot.mouseClick(bench.view.banner.action_button, Qt.MouseButton.LeftButton)
+    bench.reach(HostState.READY)
+    assert bench.banner == "" and bench.engine.loads[-1] == ("starter", None)
+
+
 def test_escape_stops_and_the_half_reply_is_the_assistants_turn(benches: BenchMaker) -> None:
     bench = benches(FakeEngine(hold_reply=True))
     bench.ready()
@@ -372,6 +384,50 @@ def test_a_dropped_folder_or_gguf_file_is_loaded(benches: BenchMaker, tmp_path: 
     bench.reach(HostState.READY)
     assert [model for model, _ in bench.engine.loads] == [str(file), str(tmp_path)]
     assert bench.window.composer.text() == ""
+
+
+def test_the_menu_of_the_chip_leads_to_every_kind_of_model(
+    benches: BenchMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = benches(settings=AppSettings(recent_models=("/models/old", "/models/older.gguf")))
+    chip = bench.window.top_bar.chip
+    monkeypatch.setattr("app.ui.main_window.ask_folder", lambda _: str(tmp_path))
+    monkeypatch.setattr("app.ui.main_window.ask_file", lambda _: "")
+    chip.menu.aboutToShow.emit()
+    actions = {action.text(): action for action in chip.menu.actions() if action.text()}
+    assert list(actions) == ["Starter model", "old", "older.gguf", "Open folder…", "Open GGUF file…"]
+    for words in ("older.gguf", "Open folder…", "Open GGUF file…"):
+        actions[words].trigger()
+        if words != "Open GGUF file…":
+            bench.qtbot.waitUntil(lambda: bench.host.state is HostState.READY, timeout=5000)
+    assert [model for model, _ in bench.engine.loads] == ["/models/older.gguf", str(tmp_path)]
+    assert bench.settings.current.recent_models == (str(tmp_path), "/models/older.gguf", "/models/old")
+
+
+def test_unload_gives_the_model_back_and_the_window_says_so(benches: BenchMaker) -> None:
+    bench = benches()
+    bench.ready()
+    chip = bench.window.top_bar.chip
+    chip.menu.aboutToShow.emit()
+    next(action for action in chip.menu.actions() if action.text() == "Unload").trigger()
+    bench.reach(HostState.NO_MODEL)
+    assert chip.text() == "Choose a model" and bench.engine.info is None
+    assert not bench.window.status.lossless.isVisible()
+
+
+@pytest.mark.parametrize(
+    ("settings", "sampling", "speculation"),
+    [
+        (AppSettings(), "Greedy", "Speculation auto"),
+        (AppSettings(temperature=0.7, gamma_fixed=True, gamma=5), "Temperature 0.7", "Speculation γ 5"),
+        (AppSettings(temperature=0.7, top_k=1, speculation=False), "Greedy", "Speculation off"),
+    ],
+)
+def test_the_chips_say_what_is_in_force(
+    benches: BenchMaker, settings: AppSettings, sampling: str, speculation: str
+) -> None:
+    composer = benches(settings=settings).window.composer
+    assert (composer.sampling_chip.text(), composer.speculation_chip.text()) == (sampling, speculation)
 
 
 def test_other_dropped_files_are_not_taken_for_models(benches: BenchMaker, tmp_path: Path) -> None:

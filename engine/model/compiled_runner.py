@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -45,7 +46,7 @@ class CompiledRunner:
     ) -> None:
         self.config, self.capacity, self.chunk = folder.config, capacity, CHUNK
         self._weights = HostWeights(folder, progress, cancelled)
-        self._team = Team(psutil.cpu_count(logical=False) or 1)
+        self._team = Team(thread_count())
         try:
             self._memory = self._allocate()
             self._control = np.zeros(t.CONTROL, np.int64)
@@ -165,6 +166,12 @@ class CompiledRunner:
         kinds = {0: "F32", 1: "F16", 2: "BF16"}
         downs = [self._weights.matrix(name) for name in names]
         return np.stack([np.linalg.norm(as_float32(down.owner[0], kinds[down.kind]), axis=0) for down in downs])
+
+
+def thread_count() -> int:
+    """Threads of a pass: one a physical core, as far as this process may use them."""
+    cores = psutil.cpu_count(logical=False) or 1
+    return min(cores, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else cores
 
 
 def check_recipe(recipe: Recipe) -> None:

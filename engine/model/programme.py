@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from engine.errors import ModelFileError
+from engine.errors import BadSetting, ModelFileError
 from engine.files.config import ModelConfig
 from engine.recipe import Recipe
 
@@ -117,7 +117,9 @@ def widths(config: ModelConfig) -> dict[Buffer, int]:
 
 
 def kept_neurons(config: ModelConfig, recipe: Recipe) -> int:
-    """MLP neurons a layer the recipe keeps, rounded up to a multiple of eight."""
+    """MLP neurons a layer the recipe keeps, rounded up to a multiple of eight. Raises BadSetting for no share."""
+    if not 0 < recipe.neuron_share <= 1:
+        raise BadSetting(f"The draft's share of MLP neurons is {recipe.neuron_share}, but must be above 0 to 1.")
     wanted = max(8, round(config.intermediate_size * recipe.neuron_share))
     return min(config.intermediate_size, (wanted + 7) // 8 * 8)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.errors import LoadCancelled
+from engine.files.disguise import unreadable
 from engine.files.folder import ModelFolder, TensorEntry
 from engine.model.matrix import KIND_OF_DTYPE, Matrix
 from engine.records import LoadProgress
@@ -15,12 +16,19 @@ STORED_AS = {"F32": ("float32", np.float32), "F16": ("float16", np.float16), "BF
 
 
 def map_tensor(entry: TensorEntry) -> np.ndarray:
-    """The tensor's bytes in place, read-only; bfloat16 comes as uint16. Shapes and bounds were checked on opening."""
+    """The tensor's bytes in place, read-only; bfloat16 comes as uint16. Shapes and bounds were checked on opening.
+
+    Raises ModelFileError where the file has gone or become shorter since.
+    """
     dtype = STORED_AS[entry.dtype][1]
-    if entry.offset % np.dtype(dtype).itemsize:
-        raw = np.fromfile(entry.file, np.uint8, entry.nbytes, offset=entry.offset)
-        return raw.view(dtype).reshape(entry.shape)
-    return np.memmap(entry.file, dtype, "r", entry.offset, entry.shape)
+    try:
+        if entry.offset % np.dtype(dtype).itemsize:
+            raw = np.fromfile(entry.file, np.uint8, entry.nbytes, offset=entry.offset)
+            return raw.view(dtype).reshape(entry.shape)
+        return np.memmap(entry.file, dtype, "r", entry.offset, entry.shape)
+    except (OSError, ValueError) as error:  # ValueError: fewer bytes than the header promised
+        cause = error if isinstance(error, OSError) else OSError("it has become shorter since it was opened")
+        raise unreadable(entry.file, cause) from error
 
 
 def as_float32(values: np.ndarray, dtype: str) -> np.ndarray:

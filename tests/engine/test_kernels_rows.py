@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
+import engine.model.compiled_runner as compiled_runner_module
 from builders import tiny_llama
 from engine.model.compiled_runner import CompiledRunner
 from engine.model.programme import Buffer
@@ -90,7 +90,7 @@ def test_any_number_of_threads_gives_the_same_bits(dtype: str, tmp_path: Path, m
     folder = model(tmp_path, dtype)
     results = []
     for threads in (1, 2, 3, 4):
-        monkeypatch.setattr(psutil, "cpu_count", lambda logical=True, count=threads: count)
+        monkeypatch.setattr(compiled_runner_module, "thread_count", lambda count=threads: count)
         with compiled_runner(folder, recipe=RECIPES[3]) as runner:
             assert runner._team.size == threads
             prefill = runner.full(IDS[:64], 0, 16).copy()

@@ -6,9 +6,9 @@ import threading
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
+import engine.model.compiled_runner as compiled_runner_module
 from builders import tiny_llama
 from engine.kernels.compiled.team import Team
 from engine_rig import compiled_runner, step_logits
@@ -97,10 +97,10 @@ def test_more_threads_than_cores_under_load_never_change_a_bit(tmp_path: Path, m
     """Six threads a pass, beside two that hold the cores: members come late to most passes."""
     folder = tiny_llama(tmp_path, layers=3, std=0.2)
     ids = np.random.default_rng(1).integers(0, 290, 60).tolist()
-    monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: 1)
+    monkeypatch.setattr(compiled_runner_module, "thread_count", lambda: 1)
     with compiled_runner(folder) as single:
         wanted = step_logits(single, ids)
-    monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: 6)
+    monkeypatch.setattr(compiled_runner_module, "thread_count", lambda: 6)
     done = threading.Event()
     big = np.ones((300, 300), np.float32)
 

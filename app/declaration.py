@@ -35,15 +35,22 @@ class Declaration:
     reload: bool = False
 
 
-_T = QT_TRANSLATE_NOOP
 MODEL, RECIPE, SAMPLING, PROMPT, APPEARANCE, HIDDEN = "model", "recipe", "sampling", "prompt", "appearance", "hidden"
 
 GROUPS: tuple[tuple[str, str, str], ...] = (
-    (MODEL, _T("Settings", "Model"), ""),
-    (RECIPE, _T("Settings", "Draft recipe"), _T("Settings", "how the cheap variant is made")),
-    (SAMPLING, _T("Settings", "Sampling"), _T("Settings", "how the full model chooses a token")),
-    (PROMPT, _T("Settings", "System prompt"), ""),
-    (APPEARANCE, _T("Settings", "Appearance"), ""),
+    (MODEL, QT_TRANSLATE_NOOP("Settings", "Model"), ""),
+    (
+        RECIPE,
+        QT_TRANSLATE_NOOP("Settings", "Draft recipe"),
+        QT_TRANSLATE_NOOP("Settings", "how the cheap variant is made"),
+    ),
+    (
+        SAMPLING,
+        QT_TRANSLATE_NOOP("Settings", "Sampling"),
+        QT_TRANSLATE_NOOP("Settings", "how the full model chooses a token"),
+    ),
+    (PROMPT, QT_TRANSLATE_NOOP("Settings", "System prompt"), ""),
+    (APPEARANCE, QT_TRANSLATE_NOOP("Settings", "Appearance"), ""),
 )
 """Groups in the order of the page: name, title, and a word beside the title."""
 

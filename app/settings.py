@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from app.declaration import APPEARANCE, HIDDEN, MODEL, PROMPT, QT_TRANSLATE_NOOP, RECIPE, SAMPLING, Declaration, check
+from app.skipping import spread_over
 from engine.recipe import Recipe
 from engine.settings import MAX_GAMMA, Sampling, Speculation
-
-_T = QT_TRANSLATE_NOOP
 
 
 def _setting(default: Any, declaration: Declaration) -> Any:
@@ -30,8 +29,8 @@ class AppSettings:
     model: str = _setting(
         "starter",
         Declaration(
-            _T("Settings", "Model"),
-            _T("Settings", "A model folder or a GGUF file on this computer."),
+            QT_TRANSLATE_NOOP("Settings", "Model"),
+            QT_TRANSLATE_NOOP("Settings", "A model folder or a GGUF file on this computer."),
             MODEL,
             "path",
             reload=True,
@@ -40,12 +39,12 @@ class AppSettings:
     context: int = _setting(
         0,
         Declaration(
-            _T("Settings", "Context length"),
-            _T("Settings", "The most tokens that a chat can hold."),
+            QT_TRANSLATE_NOOP("Settings", "Context length"),
+            QT_TRANSLATE_NOOP("Settings", "The most tokens that a chat can hold."),
             MODEL,
             "list",
             choices=(
-                (0, _T("Settings", "As the model")),
+                (0, QT_TRANSLATE_NOOP("Settings", "As the model")),
                 (1024, "1k"),
                 (2048, "2k"),
                 (4096, "4k"),
@@ -59,8 +58,8 @@ class AppSettings:
     speculation: bool = _setting(
         True,
         Declaration(
-            _T("Settings", "Speculation"),
-            _T("Settings", "Draft several tokens cheaply and check them at once."),
+            QT_TRANSLATE_NOOP("Settings", "Speculation"),
+            QT_TRANSLATE_NOOP("Settings", "Draft several tokens cheaply and check them at once."),
             RECIPE,
             "switch",
         ),
@@ -68,18 +67,18 @@ class AppSettings:
     draft_weight_bits: int = _setting(
         8,
         Declaration(
-            _T("Settings", "Draft weights"),
-            _T("Settings", "Fewer bits draft faster and miss more often."),
+            QT_TRANSLATE_NOOP("Settings", "Draft weights"),
+            QT_TRANSLATE_NOOP("Settings", "Fewer bits draft faster and miss more often."),
             RECIPE,
             "choice",
-            choices=((16, _T("Settings", "Same")), (8, _T("Settings", "8 bit"))),
+            choices=((16, QT_TRANSLATE_NOOP("Settings", "Same")), (8, QT_TRANSLATE_NOOP("Settings", "8 bit"))),
         ),
     )
     neuron_share: float = _setting(
         1.0,
         Declaration(
-            _T("Settings", "MLP neurons kept"),
-            _T("Settings", "A predictor leaves the others out of the draft."),
+            QT_TRANSLATE_NOOP("Settings", "MLP neurons kept"),
+            QT_TRANSLATE_NOOP("Settings", "A predictor leaves the others out of the draft."),
             RECIPE,
             "slider",
             low=0.1,
@@ -91,8 +90,8 @@ class AppSettings:
     skipped_sublayers: int = _setting(
         0,
         Declaration(
-            _T("Settings", "Skipped sub-layers"),
-            _T("Settings", "Attention blocks left out of the draft."),
+            QT_TRANSLATE_NOOP("Settings", "Skipped sub-layers"),
+            QT_TRANSLATE_NOOP("Settings", "Attention blocks left out of the draft."),
             RECIPE,
             "slider",
             low=0,
@@ -102,18 +101,21 @@ class AppSettings:
     gamma_fixed: bool = _setting(
         False,
         Declaration(
-            _T("Settings", "Draft length γ"),
-            _T("Settings", "Automatic follows the measured gain and stops drafting when it loses."),
+            QT_TRANSLATE_NOOP("Settings", "Draft length γ"),
+            QT_TRANSLATE_NOOP("Settings", "Automatic follows the measured gain and stops drafting when it loses."),
             RECIPE,
             "choice",
-            choices=((False, _T("Settings", "Automatic")), (True, _T("Settings", "Fixed"))),
+            choices=(
+                (False, QT_TRANSLATE_NOOP("Settings", "Automatic")),
+                (True, QT_TRANSLATE_NOOP("Settings", "Fixed")),
+            ),
         ),
     )
     gamma: int = _setting(
         4,
         Declaration(
-            _T("Settings", "Fixed γ"),
-            _T("Settings", "Tokens drafted in each cycle when γ is fixed."),
+            QT_TRANSLATE_NOOP("Settings", "Fixed γ"),
+            QT_TRANSLATE_NOOP("Settings", "Tokens drafted in each cycle when γ is fixed."),
             RECIPE,
             "slider",
             low=1,
@@ -123,8 +125,8 @@ class AppSettings:
     temperature: float = _setting(
         0.0,
         Declaration(
-            _T("Settings", "Temperature"),
-            _T("Settings", "0 always takes the best token (greedy)."),
+            QT_TRANSLATE_NOOP("Settings", "Temperature"),
+            QT_TRANSLATE_NOOP("Settings", "0 always takes the best token (greedy)."),
             SAMPLING,
             "slider",
             low=0.0,
@@ -135,8 +137,8 @@ class AppSettings:
     top_k: int = _setting(
         0,
         Declaration(
-            _T("Settings", "Top-k"),
-            _T("Settings", "Only the k best tokens stay; 0 keeps all."),
+            QT_TRANSLATE_NOOP("Settings", "Top-k"),
+            QT_TRANSLATE_NOOP("Settings", "Only the k best tokens stay; 0 keeps all."),
             SAMPLING,
             "number",
             low=0,
@@ -146,8 +148,8 @@ class AppSettings:
     top_p: float = _setting(
         1.0,
         Declaration(
-            _T("Settings", "Top-p"),
-            _T("Settings", "Only the best tokens that hold this share of the probability stay."),
+            QT_TRANSLATE_NOOP("Settings", "Top-p"),
+            QT_TRANSLATE_NOOP("Settings", "Only the best tokens that hold this share of the probability stay."),
             SAMPLING,
             "slider",
             low=0.0,
@@ -158,8 +160,8 @@ class AppSettings:
     min_p: float = _setting(
         0.0,
         Declaration(
-            _T("Settings", "Min-p"),
-            _T("Settings", "Tokens below this share of the best one are dropped."),
+            QT_TRANSLATE_NOOP("Settings", "Min-p"),
+            QT_TRANSLATE_NOOP("Settings", "Tokens below this share of the best one are dropped."),
             SAMPLING,
             "slider",
             low=0.0,
@@ -170,8 +172,8 @@ class AppSettings:
     repetition_penalty: float = _setting(
         1.0,
         Declaration(
-            _T("Settings", "Repetition penalty"),
-            _T("Settings", "Above 1, tokens already in the text become less likely."),
+            QT_TRANSLATE_NOOP("Settings", "Repetition penalty"),
+            QT_TRANSLATE_NOOP("Settings", "Above 1, tokens already in the text become less likely."),
             SAMPLING,
             "slider",
             low=0.5,
@@ -182,8 +184,8 @@ class AppSettings:
     seed: int | None = _setting(
         None,
         Declaration(
-            _T("Settings", "Seed"),
-            _T("Settings", "The same seed gives the same reply; empty draws a new one."),
+            QT_TRANSLATE_NOOP("Settings", "Seed"),
+            QT_TRANSLATE_NOOP("Settings", "The same seed gives the same reply; empty draws a new one."),
             SAMPLING,
             "seed",
             low=0,
@@ -193,8 +195,8 @@ class AppSettings:
     max_new_tokens: int = _setting(
         1024,
         Declaration(
-            _T("Settings", "Longest reply"),
-            _T("Settings", "Tokens after which a reply is cut."),
+            QT_TRANSLATE_NOOP("Settings", "Longest reply"),
+            QT_TRANSLATE_NOOP("Settings", "Tokens after which a reply is cut."),
             SAMPLING,
             "number",
             low=1,
@@ -204,8 +206,10 @@ class AppSettings:
     system_prompt: str = _setting(
         "",
         Declaration(
-            _T("Settings", "Instructions"),
-            _T("Settings", "Put before every chat as its system prompt. Empty leaves it to the model's template."),
+            QT_TRANSLATE_NOOP("Settings", "Instructions"),
+            QT_TRANSLATE_NOOP(
+                "Settings", "Put before every chat as its system prompt. Empty leaves it to the model's template."
+            ),
             PROMPT,
             "text",
         ),
@@ -213,22 +217,22 @@ class AppSettings:
     theme: str = _setting(
         "system",
         Declaration(
-            _T("Settings", "Theme"),
-            _T("Settings", "Colours of the window."),
+            QT_TRANSLATE_NOOP("Settings", "Theme"),
+            QT_TRANSLATE_NOOP("Settings", "Colours of the window."),
             APPEARANCE,
             "choice",
             choices=(
-                ("system", _T("Settings", "System")),
-                ("light", _T("Settings", "Light")),
-                ("dark", _T("Settings", "Dark")),
+                ("system", QT_TRANSLATE_NOOP("Settings", "System")),
+                ("light", QT_TRANSLATE_NOOP("Settings", "Light")),
+                ("dark", QT_TRANSLATE_NOOP("Settings", "Dark")),
             ),
         ),
     )
     keep_ghosts: bool = _setting(
         False,
         Declaration(
-            _T("Settings", "Keep ghosts"),
-            _T("Settings", "Rejected guesses stay in the text, struck through, instead of fading."),
+            QT_TRANSLATE_NOOP("Settings", "Keep ghosts"),
+            QT_TRANSLATE_NOOP("Settings", "Rejected guesses stay in the text, struck through, instead of fading."),
             APPEARANCE,
             "switch",
         ),
@@ -236,8 +240,8 @@ class AppSettings:
     send_key: str = _setting(
         "enter",
         Declaration(
-            _T("Settings", "Send with"),
-            _T("Settings", "Shift+Enter, or Enter where Ctrl+Enter sends, begins a new line."),
+            QT_TRANSLATE_NOOP("Settings", "Send with"),
+            QT_TRANSLATE_NOOP("Settings", "Shift+Enter, or Enter where Ctrl+Enter sends, begins a new line."),
             APPEARANCE,
             "choice",
             choices=(("enter", "Enter"), ("ctrl+enter", "Ctrl+Enter")),
@@ -290,13 +294,6 @@ def declaration(name: str) -> Declaration:
 def default_of(name: str) -> Any:
     """The value of `name` on a new installation."""
     return _FIELDS[name].default
-
-
-def spread_over(count: int, layers: int) -> tuple[int, ...]:
-    """`count` layers spread evenly over a model, leaving its first and last two alone: they matter most."""
-    inner = range(2, layers - 2)
-    count = min(count, len(inner))
-    return tuple(inner[(2 * i + 1) * len(inner) // (2 * count)] for i in range(count))
 
 
 def checked(name: str, value: Any) -> Any:

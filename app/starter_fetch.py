@@ -19,9 +19,9 @@ class StarterFetch(QObject):
     fetched = Signal()
     failed = Signal(str)
 
-    def __init__(self, parent: QObject | None = None, command: tuple[str, ...] = COMMAND) -> None:
+    def __init__(self, parent: QObject | None = None, command: tuple[str, ...] | None = None) -> None:
         super().__init__(parent)
-        self._command = command
+        self._command = command or COMMAND
         self._given_up = False
         self._process = QProcess(self)
         self._process.setWorkingDirectory(str(Path(__file__).resolve().parent.parent))

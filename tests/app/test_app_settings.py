@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+import app.declaration
+from app import settings
 from app.declaration import GROUPS, HIDDEN
 from app.settings import (
     AppSettings,
@@ -11,8 +16,8 @@ from app.settings import (
     declaration,
     default_of,
     names,
-    spread_over,
 )
+from app.skipping import spread_over
 from engine.recipe import Recipe
 from engine.settings import Sampling, Speculation
 
@@ -33,6 +38,17 @@ def test_every_shown_setting_has_words_and_a_group(name: str) -> None:
         assert declared.low < declared.high and declared.step > 0
     if declared.kind in ("choice", "list"):
         assert len(declared.choices) >= 2
+
+
+def test_every_word_of_the_page_is_marked_for_translation() -> None:
+    """The translation tool reads the source: each word must stand there inside a QT_TRANSLATE_NOOP call."""
+    marked = "\n".join(
+        Path(module.__file__ or "").read_text(encoding="utf-8") for module in (settings, app.declaration)
+    )
+    found = set(re.findall(r'QT_TRANSLATE_NOOP\(\s*"Settings",\s*"([^"]+)"', marked))
+    for name in SHOWN:
+        assert {declaration(name).label, declaration(name).help} <= found
+    assert {title for _, title, _ in GROUPS} <= found
 
 
 def test_the_extremes_of_every_range_are_accepted_by_the_engine() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -275,11 +276,33 @@ def test_a_suggestion_is_sent(benches: BenchMaker) -> None:
 
 
 def test_the_starter_model_can_be_fetched_when_it_is_missing(benches: BenchMaker) -> None:
-    bench = benches(starter=False)
+    bench = benches(starter=lambda: False)
     bench.window.load_starter()
     assert bench.host.state is HostState.NO_MODEL
     assert "not on this computer" in bench.banner
     assert bench.view.banner.action_button.text() == "Fetch the starter model"
+
+
+def test_once_fetched_the_starter_model_is_loaded(benches: BenchMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    there: list[bool] = []
+    monkeypatch.setattr("app.starter_fetch.COMMAND", (sys.executable, "-c", "pass"))
+    bench = benches(starter=lambda: bool(there))
+    bench.window.load_starter()
+    bench.qtbot.mouseClick(bench.view.banner.action_button, Qt.MouseButton.LeftButton)
+    assert bench.banner == "Fetching the starter model (98 MB)…"
+    there.append(True)
+    bench.reach(HostState.READY)
+    assert bench.banner == ""
+
+
+def test_a_fetch_can_be_cancelled(benches: BenchMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.starter_fetch.COMMAND", (sys.executable, "-c", "import time; time.sleep(60)"))
+    bench = benches(starter=lambda: False)
+    bench.window.load_starter()
+    for words in ("Fetch the starter model", "Cancel"):
+        assert bench.view.banner.action_button.text() == words
+        bench.qtbot.mouseClick(bench.view.banner.action_button, Qt.MouseButton.LeftButton)
+    assert not bench.window.fetch.running and "not on this computer" in bench.banner
 
 
 @pytest.mark.parametrize("moment", ["no model", "loading", "ready", "generating", "stopping", "failed"])

@@ -91,7 +91,7 @@ def make_bench(
     folder: Path,
     engine: FakeEngine | None = None,
     *,
-    starter: bool = True,
+    starter: Callable[[], bool] = lambda: True,
     settings: AppSettings | None = None,
     notes: tuple[str, ...] = (),
 ) -> Bench:
@@ -99,7 +99,7 @@ def make_bench(
     fake = engine or FakeEngine()
     host = EngineHost(lambda: fake)
     live = LiveSettings(SettingsStore(folder), settings or AppSettings())
-    window = MainWindow(host, live, notes, starter_installed=lambda: starter)
+    window = MainWindow(host, live, notes, starter_installed=starter)
     restored = window.width(), window.height()
     window.resize(1440, 900)
     window.show()

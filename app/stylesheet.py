@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
 
+from app.colours import Theme
 from app.svg import svg_source
-
-if TYPE_CHECKING:
-    from app.theme import Theme
 
 _CONTROLS = Template("""
 QPushButton, QToolButton { border: 1px solid $line2; border-radius: 6px; padding: 5px 12px; background: $input;
@@ -95,8 +92,11 @@ def stylesheet(theme: Theme, images: Path | None) -> str:
     colors["primary_hover"] = theme.color("accent_bg").lighter(112).name()
     text = _CONTROLS.substitute(colors)
     if images is not None:
-        drawings = {"down": ("chevron-down", theme.text2), "up": ("chevron-up", theme.text2),
-                    "check": ("check", theme.on_accent)}
+        drawings = {
+            "down": ("chevron-down", theme.text2),
+            "up": ("chevron-up", theme.text2),
+            "check": ("check", theme.on_accent),
+        }
         paths = {key: _write(images, theme, name, color) for key, (name, color) in drawings.items()}
         text += _WITH_IMAGES.substitute(colors, **paths)
     return text

@@ -277,11 +277,9 @@ class TokenText(QTextEdit):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         now = self._clock()
         for mark in marks:
-            if mark.kind is not SpanKind.GHOST:
-                continue
             if mark.first in self._fading:
-                age = (now - self._fading[mark.first]) / FADE_SECONDS
-                token_paint.paint_fade(painter, mark.rect, min(max(age, 0.0), 1.0) ** 2, theme)
+                share = (now - self._fading[mark.first]) / FADE_SECONDS
+                token_paint.paint_fade(painter, mark.rect, min(max(share, 0.0), 1.0) ** 2, theme)
             elif mark.first in self._ticks and self._tinted:
                 token_paint.paint_tick(painter, mark.rect, theme)
         token_paint.paint_cycle_outline(painter, [m for m in marks if m.cycle == self._selected_cycle], theme)
@@ -327,12 +325,6 @@ class TokenText(QTextEdit):
         if is_theme_change(event) and hasattr(self, "_ghosts"):  # Qt polishes the widget before it is set up
             self._reply.recolour(active(), [i for i in self._ghosts if i not in self._ticks])
             self.viewport().update()
-
-    def clear_selection(self) -> None:
-        """Deselect."""
-        cursor = self.textCursor()
-        cursor.movePosition(QTextCursor.MoveOperation.Start)
-        self.setTextCursor(cursor)
 
     def _follow_height(self, size: QSizeF) -> None:
         height = math.ceil(size.height()) + 2 * token_paint.OVERHANG  # room for the last line's underline

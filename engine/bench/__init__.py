@@ -1,0 +1,1 @@
+"""Measurements of the engine that a user can repeat: `specular-cli bench`."""

@@ -1,0 +1,109 @@
+"""Shapes of well-known models, for measuring steps with random weights and no files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+
+from engine.files.config import ModelConfig
+from engine.model import programme as p
+
+_LLAMA = ModelConfig(
+    family="llama",
+    architecture="LlamaForCausalLM",
+    hidden_size=4096,
+    intermediate_size=11008,
+    layers=32,
+    heads=32,
+    kv_heads=32,
+    head_dim=128,
+    vocabulary=32000,
+    context=4096,
+    rms_norm_eps=1e-5,
+    rope_theta=10000.0,
+    rope_scaling=None,
+    tied_embeddings=False,
+    attention_bias=False,
+    mlp_bias=False,
+    hidden_act="silu",
+    bos_id=1,
+    eos_ids=(2,),
+    dtype="bfloat16",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A model shape. reported_layers: layers the figures are extrapolated to, where fewer are allocated."""
+
+    name: str
+    config: ModelConfig
+    reported_layers: int
+
+
+SHAPES = {
+    shape.name: shape
+    for shape in (
+        Shape("llama2-7b", _LLAMA, 32),
+        Shape(
+            "llama3-8b",
+            replace(_LLAMA, intermediate_size=14336, kv_heads=8, vocabulary=128256, context=8192, rope_theta=500000.0),
+            32,
+        ),
+        Shape(
+            "smollm2-135m",
+            replace(
+                _LLAMA,
+                hidden_size=576,
+                intermediate_size=1536,
+                layers=30,
+                heads=9,
+                kv_heads=3,
+                head_dim=64,
+                vocabulary=49152,
+                context=8192,
+                tied_embeddings=True,
+            ),
+            30,
+        ),
+        Shape(
+            "wide-8192",
+            replace(_LLAMA, hidden_size=8192, intermediate_size=22016, heads=64, kv_heads=64, layers=12),
+            48,
+        ),
+    )
+}
+
+
+def random_weights(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> dict[str, torch.Tensor]:
+    """Weights of a shape under the names of a model folder: matrices N(0, 0.7 / sqrt K), norms near one."""
+    hidden, heads = config.hidden_size, config.heads * config.head_dim
+    kv, inner = config.kv_heads * config.head_dim, config.intermediate_size
+
+    def matrix(n: int, k: int) -> torch.Tensor:
+        return torch.randn(n, k, dtype=dtype, device=device) * (0.7 / k**0.5)
+
+    def norm() -> torch.Tensor:
+        return torch.rand(hidden, device=device) + 0.5
+
+    weights = {p.EMBEDDING: torch.randn(config.vocabulary, hidden, dtype=dtype, device=device), p.FINAL_NORM: norm()}
+    if not config.tied_embeddings:
+        weights[p.OUTPUT] = matrix(config.vocabulary, hidden)
+    for layer in range(config.layers):
+        prefix = f"model.layers.{layer}."
+        weights[prefix + "input_layernorm.weight"] = norm()
+        weights[prefix + "post_attention_layernorm.weight"] = norm()
+        for part, n, k in (("q", heads, hidden), ("k", kv, hidden), ("v", kv, hidden), ("o", hidden, heads)):
+            weights[f"{prefix}self_attn.{part}_proj.weight"] = matrix(n, k)
+        for part, n, k in (("gate", inner, hidden), ("up", inner, hidden), ("down", hidden, inner)):
+            weights[f"{prefix}mlp.{part}_proj.weight"] = matrix(n, k)
+    return weights
+
+
+def matrix_bytes(config: ModelConfig, layers: int, item: int = 2) -> int:
+    """Bytes of weights a step reads: every layer's matrices and the output matrix."""
+    hidden, heads = config.hidden_size, config.heads * config.head_dim
+    kv = config.kv_heads * config.head_dim
+    layer = hidden * (2 * heads + 2 * kv) + 3 * hidden * config.intermediate_size
+    return item * (layers * layer + config.vocabulary * hidden)

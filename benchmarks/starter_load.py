@@ -1,0 +1,46 @@
+"""How long the starter model takes to load from the cache: python benchmarks/starter_load.py [RUNS].
+
+Each run is a process of its own; the time is taken inside it, from before the engine is imported to the loaded model.
+The first run, which may convert the GGUF, is not counted.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+
+from figures import ROOT, Figure, report
+
+GOAL_SECONDS = 3.0
+CODE = """
+import time
+began = time.perf_counter()
+from engine.engine import Engine
+imported = time.perf_counter()
+engine = Engine()
+engine.load("starter", device="cpu")
+ended = time.perf_counter()
+engine.close()
+print(imported - began, ended - imported)
+"""
+
+
+def one_load() -> tuple[float, float]:
+    """Seconds of importing the engine, and of loading."""
+    done = subprocess.run([sys.executable, "-c", CODE], cwd=ROOT, capture_output=True, text=True, check=True)
+    imported, loaded = done.stdout.split()
+    return float(imported), float(loaded)
+
+
+def main() -> None:
+    """Load a few times and print the medians."""
+    one_load()
+    runs = [one_load() for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 5)]
+    imports, loads = (statistics.median(column) for column in zip(*runs, strict=True))
+    note = f"median of {len(runs)} processes; importing the engine {imports:.2f} s, loading {loads:.2f} s"
+    report([Figure("starter model ready, from the cache", imports + loads, "s", at_most=GOAL_SECONDS, note=note)])
+
+
+if __name__ == "__main__":
+    main()

@@ -8,13 +8,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
-from engine.errors import EngineBusy, NoModel, PromptTooLong, SpecularError
+from engine.errors import EngineBusy, LoadCancelled, NoModel, PromptTooLong, SpecularError
 from engine.files.resolve import SizeEstimate, estimate_bytes
 from engine.model.loaded import LoadedModel, load_model
+from engine.model.observed import ObservedRunner, PassObserver
+from engine.proof import ProofProgress, ProofReport
+from engine.prove import prove
+from engine.prove_prompts import PROMPTS, ProofPrompt
 from engine.records import Event, Finished, LoadProgress, ModelInfo, StopReason
 from engine.sampling.sampler import Sampler
-from engine.settings import GenerateRequest, Message
+from engine.settings import GenerateRequest, Message, Sampling
 from engine.speculation.controller import GammaController
 from engine.speculation.cycle import Limits, ReplyLoop
 from engine.speculation.stepper import HostStepper
@@ -57,6 +62,9 @@ class Engine:
         self._busy = True
         try:
             loaded = load_model(model, context, device, progress, self._cancel.is_set)
+            if self._cancel.is_set():  # during the last tensor
+                loaded.close()
+                raise LoadCancelled("Loading was cancelled.")
         except MemoryError as error:
             raise SpecularError(f"There is not enough memory to load {model}.") from error
         finally:
@@ -109,6 +117,50 @@ class Engine:
         """Tokens the messages take as a prompt, the reply's opening included."""
         return len(self._require_model().chat_ids(messages))
 
+    @property
+    def takes_text(self) -> bool:
+        """Whether the model has a tokenizer; without one it takes and gives token ids only."""
+        return self._require_model().tokenizer is not None
+
+    def forget(self) -> None:
+        """Drop what the KV cache holds, so that the next reply reads its whole prompt. Without a model, nothing."""
+        self._require_idle()
+        if self._loaded is not None:
+            self._loaded.cached = []
+
+    @contextmanager
+    def observed(self, observer: PassObserver) -> Iterator[None]:
+        """While entered, `observer` sees the logits of every full pass. Raises NoModel, EngineBusy."""
+        loaded = self._require_model()
+        self._require_idle()
+        runner = loaded.runner
+        loaded.runner = ObservedRunner(runner, observer)
+        try:
+            yield
+        finally:
+            loaded.runner = runner
+
+    def prove(
+        self,
+        tokens: int,
+        *,
+        prompts: Sequence[ProofPrompt] = PROMPTS,
+        sampling: Sampling | None = None,
+        gamma: int | None = None,
+        progress: Callable[[ProofProgress], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> ProofReport:
+        """Compare plain decoding and speculation bit for bit: see engine.prove.prove."""
+        return prove(
+            self,
+            tokens,
+            prompts=prompts,
+            sampling=sampling,
+            gamma=gamma,
+            progress=progress,
+            cancelled=cancelled,
+        )
+
     def estimate(self, model: str) -> SizeEstimate:
         """What a model would need in memory, from its headers alone. Raises ModelFileError as loading would."""
         return estimate_bytes(model)
@@ -118,8 +170,7 @@ class Engine:
         self._require_idle()
         loaded, self._loaded = self._loaded, None
         if loaded is not None:
-            loaded.runner.close()
-            loaded.folder.close()
+            loaded.close()
 
     def close(self) -> None:
         """Unload; the engine can load again after."""

@@ -37,6 +37,11 @@ class LoadedModel:
     default_recipe: Recipe
     cached: list[int] = field(default_factory=list)
 
+    def close(self) -> None:
+        """Give back memory and threads; the model is unusable after."""
+        self.runner.close()
+        self.folder.close()
+
     def prompt_ids(self, request: GenerateRequest) -> list[int]:
         """The request's prompt as token ids. Raises BadSetting where the model has no tokenizer or an id is unknown."""
         return self._checked(self._any_ids(request))

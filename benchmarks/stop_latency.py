@@ -19,7 +19,7 @@ from engine.settings import GenerateRequest
 
 GOAL_SECONDS = 1.0
 DELAY_SECONDS = 0.01  # into the pass, whose rest is then waited for
-PASSES_READ = 10  # between two stops
+PASSES_READ = 5  # between two stops
 
 
 def stop_after(engine: Engine, request: GenerateRequest, kind: type, passes: int) -> float | None:

@@ -25,24 +25,43 @@ class OneSentenceParser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parsed options; exits with status 2 and one sentence for what cannot be understood."""
     parser = OneSentenceParser(prog="specular-cli", description=DESCRIPTION)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="generate | chat")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="generate | chat | prove")
 
     generate = commands.add_parser("generate", help="answer one prompt and exit")
     generate.add_argument("--prompt", required=True, metavar="TEXT", help="what the user says")
     generate.add_argument("--raw", action="store_true", help="continue the prompt as it is, without a chat template")
     generate.add_argument("--json", action="store_true", help="print one JSON object: text, ids, cycles and figures")
     chat = commands.add_parser("chat", help="hold a conversation in the terminal")
+    prove = commands.add_parser("prove", help="compare speculation with plain decoding, bit for bit")
+    for command in (generate, chat, prove):
+        add_model_options(command)
     for command in (generate, chat):
-        add_shared_options(command)
+        add_reply_options(command)
+    add_proof_options(prove)
     return parser.parse_args(arguments)
 
 
-def add_shared_options(parser: argparse.ArgumentParser) -> None:
-    """Options of both commands: the model, sampling, speculation, and the terminal."""
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """Options of all commands: the model and where it runs."""
     model = parser.add_argument_group("model")
     model.add_argument("--model", default="starter", help="a folder, a .gguf file, or starter (the default)")
     model.add_argument("--context", type=int, metavar="N", help="tokens the conversation may hold")
     model.add_argument("--device", choices=("cpu", "cuda"), help="where to compute; chosen by itself when left out")
+
+
+def add_proof_options(parser: argparse.ArgumentParser) -> None:
+    """Options of `prove`."""
+    proof = parser.add_argument_group("proof (exit status 1 on a difference)")
+    proof.add_argument("--tokens", type=int, default=1024, metavar="N", help="tokens to compare; 1024 when left out")
+    proof.add_argument("--prompts", metavar="FILE", help="text file with one prompt a line, in place of the built-in")
+    proof.add_argument("--gamma", type=int, metavar="G", help="tokens drafted a cycle; 1 to 8 and auto when left out")
+    proof.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0 takes the best token (default)")
+    proof.add_argument("--seed", type=int, default=0, metavar="S", help="of both ways, above temperature 0; 0")
+    proof.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def add_reply_options(parser: argparse.ArgumentParser) -> None:
+    """Options of `generate` and `chat`: sampling, speculation, and the terminal."""
     reply = parser.add_argument_group("reply")
     reply.add_argument("--system", metavar="TEXT", help="instructions that stand before the conversation")
     reply.add_argument("--max-new-tokens", type=int, metavar="N", help="longest reply in tokens")

@@ -6,18 +6,17 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from engine.cli.arguments import BAD_INPUT, parse, request_for
 from engine.cli.chat import chat
 from engine.cli.printer import ReplyPrinter
+from engine.cli.prove import prove
 from engine.cli.report import as_json, summary_line
-from engine.cli.session import EngineLike, StatusLine, load, real_engine, reply_to
+from engine.cli.session import INTERRUPTED, EngineLike, StatusLine, load, real_engine, reply_to
 from engine.cli.terminal import colour_wanted
 from engine.errors import LoadCancelled, SpecularError
 from engine.records import StopReason
-
-INTERRUPTED = 130  # what shells report for a command ended by Ctrl+C
 
 
 def generate(engine: EngineLike, options: argparse.Namespace) -> int:
@@ -44,10 +43,18 @@ def generate(engine: EngineLike, options: argparse.Namespace) -> int:
     return 0
 
 
+COMMANDS: Mapping[str, Callable[[EngineLike, argparse.Namespace], int]] = {
+    "generate": generate,
+    "chat": chat,
+    "prove": prove,
+}
+
+
 def main(arguments: Sequence[str] | None = None, make_engine: Callable[[], EngineLike] = real_engine) -> int:
     """Run `specular-cli` with `arguments` (those of the process when None); returns the exit status.
 
-    0: answered. 1: the reply failed. 2: bad input, one sentence on stderr. 130: ended by Ctrl+C.
+    0: answered, or identical. 1: the reply failed, or a difference was found. 2: bad input, one sentence on stderr.
+    130: ended by Ctrl+C.
     """
     options = parse(arguments)
     if hasattr(sys.stdout, "reconfigure"):
@@ -56,7 +63,7 @@ def main(arguments: Sequence[str] | None = None, make_engine: Callable[[], Engin
         StatusLine().show("Starting the engine")
         engine = make_engine()
         try:
-            return generate(engine, options) if options.command == "generate" else chat(engine, options)
+            return COMMANDS[options.command](engine, options)
         finally:
             engine.close()
     except (LoadCancelled, KeyboardInterrupt):

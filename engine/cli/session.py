@@ -7,15 +7,19 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Protocol
 
 from engine.cli.terminal import clipped
+from engine.proof import ProofProgress, ProofReport
+from engine.prove_prompts import ProofPrompt
 from engine.records import CycleEvent, Event, Finished, LoadProgress, ModelInfo, PrefillProgress
-from engine.settings import GenerateRequest
+from engine.settings import GenerateRequest, Sampling
 from engine.statistics import ReplyStatistics
+
+INTERRUPTED = 130  # the exit status that shells report for a command ended by Ctrl+C
 
 
 class EngineLike(Protocol):
@@ -27,6 +31,16 @@ class EngineLike(Protocol):
     def cancel_load(self) -> None: ...
     def generate(self, request: GenerateRequest) -> Iterator[Event]: ...
     def stop(self) -> None: ...
+    def prove(
+        self,
+        tokens: int,
+        *,
+        prompts: Sequence[ProofPrompt],
+        sampling: Sampling | None,
+        gamma: int | None,
+        progress: Callable[[ProofProgress], None],
+        cancelled: Callable[[], bool],
+    ) -> ProofReport: ...
     def close(self) -> None: ...
 
 

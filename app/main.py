@@ -11,6 +11,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -23,7 +24,7 @@ from app.host import EngineHost
 from app.live_settings import LiveSettings
 from app.settings import AppSettings
 from app.settings_store import Loaded, SettingsStore
-from app.smoke import SmokeRun
+from app.smoke import QUESTION, SmokeRun
 from app.ui.main_window import MainWindow
 from app.worker import EngineFactory, EngineLike, fault_sentence
 
@@ -43,6 +44,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--model", help="a model folder, a .gguf file, or starter; the last one used by default")
     parser.add_argument("--smoke", metavar="OUT.png", help="ask the starter model one question, save a picture, exit")
     parser.add_argument("--smoke-theme", choices=("light", "dark"), default="dark", help="theme of that picture")
+    parser.add_argument("--smoke-prompt", metavar="TEXT", action="append", help="its question; more make a chat")
     return parser.parse_args(argv)
 
 
@@ -115,32 +117,36 @@ def main(argv: list[str] | None = None, factory: EngineFactory = make_engine) ->
     if options.smoke:
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
         with tempfile.TemporaryDirectory() as folder:
-            settings = AppSettings(theme=options.smoke_theme, keep_ghosts=True)
-            return run(
-                Loaded(settings), SettingsStore(Path(folder)), options.model or "starter", factory, options.smoke
-            )
+            loaded = Loaded(AppSettings(theme=options.smoke_theme, keep_ghosts=True))
+            smoke = partial(SmokeRun, target=options.smoke, questions=options.smoke_prompt or (QUESTION,))
+            return run(loaded, SettingsStore(Path(folder)), options.model or "starter", factory, smoke)
     store = SettingsStore()
     return run(store.load(), store, options.model, factory)
 
 
 def run(
-    loaded: Loaded, store: SettingsStore, model: str | None, factory: EngineFactory, smoke: str | None = None
+    loaded: Loaded,
+    store: SettingsStore,
+    model: str | None,
+    factory: EngineFactory,
+    smoke: Callable[[MainWindow, EngineHost], SmokeRun] | None = None,
 ) -> int:
-    """Show the window with these settings; with `smoke`, only until the picture is saved."""
+    """Show the window with these settings; with `smoke`, only until its picture is saved."""
     app = make_application()
     theme.apply(app, loaded.settings.theme)
     launcher = Launcher(factory, store, loaded, model, started=os.environ.get("SPECULAR_TIMING", ""))
     app.setQuitOnLastWindowClosed(False)  # Qt's own quit may arrive after the loop has ended; ours comes in time
     launcher.window.closed.connect(app.quit)
-    smoke_run = SmokeRun(launcher.window, launcher.host, smoke) if smoke else None
+    smoke_run = smoke(launcher.window, launcher.host) if smoke else None
     old_hook: Callable[..., object] = sys.excepthook
     sys.excepthook = launcher.hook
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    old_interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         launcher.window.show()
         app.exec()
     finally:
         sys.excepthook = old_hook
+        signal.signal(signal.SIGINT, old_interrupt)
         launcher.dismiss()
     return smoke_run.exit_status if smoke_run else 0
 

@@ -1,8 +1,9 @@
-"""One question to the model in the real window, a picture of it, and out: `specular --smoke OUT.png`."""
+"""A question or more to the model in the real window, a picture of it, and out: `specular --smoke OUT.png`."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
@@ -21,18 +22,21 @@ SETTLE_MS = 500
 class SmokeRun(QObject):
     """Drives the window by its own signals. exit_status is 0 once the picture is saved; else one line says why not."""
 
-    def __init__(self, window: MainWindow, host: EngineHost, target: str, limit_ms: int = LIMIT_MS) -> None:
+    def __init__(
+        self, window: MainWindow, host: EngineHost, target: str, questions: Sequence[str] = (QUESTION,)
+    ) -> None:
         super().__init__(window)
         self.exit_status = 1
         self._window = window
         self._host = host
         self._target = target
+        self._questions = list(questions)
         self._over = False
         window.resize(*SIZE)
         self._limit = QTimer(self)
         self._limit.setSingleShot(True)
         self._limit.timeout.connect(self._on_limit)
-        self._limit.start(limit_ms)
+        self._limit.start(LIMIT_MS)
         host.model_loaded.connect(self._on_model)
         host.failed.connect(self._on_failed)
         host.reply_refused.connect(self._on_refused)
@@ -45,7 +49,7 @@ class SmokeRun(QObject):
 
     @Slot()
     def _ask(self) -> None:
-        self._window.chat.send(QUESTION)
+        self._window.chat.send(self._questions.pop(0))
         if self._host.state is not HostState.GENERATING:
             self._fail("The question was not taken.")
 
@@ -55,6 +59,8 @@ class SmokeRun(QObject):
             return
         if reply.finished.reason is StopReason.FAILED or not reply.text.strip():
             self._fail(reply.finished.message or "The reply is empty.")
+        elif self._questions:
+            QTimer.singleShot(0, self, self._ask)
         else:
             QTimer.singleShot(SETTLE_MS, self, self._save)
 

@@ -204,8 +204,9 @@ def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:
 def _convert(folder: Path) -> tokenizers.Tokenizer:
     """A tokenizer from older files, converted by transformers (imported only here); no code of the folder runs."""
     try:
-        from transformers import AutoTokenizer
+        from transformers import AutoTokenizer, logging
 
+        logging.set_verbosity_error()  # its advice is for programmers; a failure is told in one sentence below
         converted = AutoTokenizer.from_pretrained(
             str(folder), use_fast=True, trust_remote_code=False, local_files_only=True
         )

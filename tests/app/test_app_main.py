@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,14 @@ def test_smoke_saves_a_picture_of_the_whole_window(qtbot: QtBot, installed: None
     assert (image.pixelColor(720, 400).lightness() > 128) is (theme == "light")
     assert engine.requests[0].messages[-1].content == "What is the capital of France?"
     assert engine.closed.is_set()
+
+
+def test_smoke_asks_what_it_is_told_in_one_chat(qtbot: QtBot, installed: None, tmp_path: Path) -> None:
+    engine, target = FakeEngine(), str(tmp_path / "out.png")
+    assert main(["--smoke", target, "--smoke-prompt=Why?", "--smoke-prompt=How?"], lambda: engine) == 0
+    first, second = engine.requests
+    assert [message.content for message in first.messages] == ["Why?"]
+    assert [message.content for message in second.messages[::2]] == ["Why?", "How?"]
 
 
 def test_smoke_of_a_model_that_cannot_be_loaded_fails_with_one_line(
@@ -113,6 +122,8 @@ def test_the_program_ends_with_the_window_and_keeps_its_settings(qtbot: QtBot, i
             QTimer.singleShot(10, close_when_ready)
 
     QTimer.singleShot(10, close_when_ready)
+    interrupt = signal.getsignal(signal.SIGINT)
     assert main(["--model", str(tmp_path)], lambda: engine) == 0
+    assert signal.getsignal(signal.SIGINT) is interrupt
     assert engine.loads == [(str(tmp_path), None)] and engine.closed.is_set()
     assert SettingsStore().path.exists()

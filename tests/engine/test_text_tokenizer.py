@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import tokenizers
+import transformers
 from tokenizers import AddedToken, decoders, normalizers, pre_tokenizers
 from tokenizers.models import Unigram, WordLevel
 
@@ -293,7 +294,8 @@ def test_a_folder_with_only_the_older_files_is_converted(tmp_path: Path) -> None
     assert 1 in tokenizer.end_ids
 
 
-def test_a_tokenizer_with_code_of_its_own_is_refused(tmp_path: Path) -> None:
+def test_a_tokenizer_with_code_of_its_own_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transformers.logging.get_logger("transformers"), "propagate", True)  # the guards see its logs
     marker = tmp_path / "ran"
     (tmp_path / "vocab.json").write_text("{}")
     (tmp_path / "evil.py").write_text(f"open({str(marker)!r}, 'w')\nclass Evil: ...\n")

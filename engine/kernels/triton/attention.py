@@ -14,6 +14,7 @@ import triton.language as tl
 from engine.kernels.triton.hardware import launch_dependents, multiply, wait_for_predecessor
 
 ROWS = tl.constexpr(16)
+CHUNK = tl.constexpr(8)  # splits combined at a time
 NEVER = tl.constexpr(-1.0e30)  # a score that loses to all others; finite, so that empty splits make no NaN
 
 
@@ -59,6 +60,14 @@ def attention_kernel(
     angle = tl.minimum(row, ROWS - 1) + start
     cos = tl.load(cosine + angle[:, None] * HALF + half[None, :])
     sin = tl.load(sine + angle[:, None] * HALF + half[None, :])
+    # Cache rows below `start` are of earlier steps: the first split's are on their way before the queries exist.
+    split = first_split
+    key = split * BLOCK_KEYS + tl.arange(0, BLOCK_KEYS)
+    base = cache + key[:, None].to(tl.int64) * STRIDE + head * DIM
+    old = (key < start)[:, None]
+    k1 = tl.load(base + half[None, :], mask=old, other=0.0)
+    k2 = tl.load(base + HALF + half[None, :], mask=old, other=0.0)
+    v = tl.load(base + KV_HEADS * DIM + whole[None, :], mask=old, other=0.0)
     if DEPENDENT:
         launch_dependents()
         wait_for_predecessor()
@@ -70,13 +79,7 @@ def attention_kernel(
         q1 = (f1 * cos - f2 * sin).to(qkv.dtype.element_ty)
         q2 = (f2 * cos + f1 * sin).to(qkv.dtype.element_ty)
     slot = head * splits
-    for split in range(first_split, used_splits, PROGRAMS):
-        key = split * BLOCK_KEYS + tl.arange(0, BLOCK_KEYS)
-        base = cache + key[:, None].to(tl.int64) * STRIDE + head * DIM
-        old = (key < start)[:, None]
-        k1 = tl.load(base + half[None, :], mask=old, other=0.0)
-        k2 = tl.load(base + HALF + half[None, :], mask=old, other=0.0)
-        v = tl.load(base + KV_HEADS * DIM + whole[None, :], mask=old, other=0.0)
+    while split < used_splits:
         if (split + 1) * BLOCK_KEYS > start:
             fresh = key - start
             new = ((fresh >= 0) & (fresh < rows))[:, None]
@@ -107,22 +110,36 @@ def attention_kernel(
         tl.store(partial_out + at[:, None].to(tl.int64) * DIM + whole[None, :], mixed)
         tl.store(partial_max + at, largest)
         tl.store(partial_sum + at, tl.sum(weights, 1))
+        split += PROGRAMS
+        key = split * BLOCK_KEYS + tl.arange(0, BLOCK_KEYS)
+        base = cache + key[:, None].to(tl.int64) * STRIDE + head * DIM
+        old = (key < start)[:, None]
+        k1 = tl.load(base + half[None, :], mask=old, other=0.0)
+        k2 = tl.load(base + HALF + half[None, :], mask=old, other=0.0)
+        v = tl.load(base + KV_HEADS * DIM + whole[None, :], mask=old, other=0.0)
     tl.debug_barrier()
     if tl.atomic_add(arrivals + head, 1, sem="acq_rel") == PROGRAMS - 1:
+        # Ascending over chunks of splits with a running maximum: a chunk that lies behind a row leaves it untouched.
         ceiling = tl.full((TILE,), NEVER, tl.float32)
-        for split in range(0, used_splits):
-            at = (slot + split) * TILE + tile
-            ceiling = tl.maximum(ceiling, tl.load(partial_max + at, cache_modifier=".cg"))
         total = tl.zeros((TILE,), tl.float32)
         mixed = tl.zeros((TILE, DIM), tl.float32)
-        for chunk in range(0, used_splits, 4):
-            for i in tl.static_range(4):
+        for chunk in range(0, used_splits, CHUNK):
+            member_split = chunk + tl.arange(0, CHUNK)
+            every = (slot + member_split)[:, None] * TILE + tile[None, :]
+            there = (member_split < used_splits)[:, None] & (tile < TILE)[None, :]
+            maxima = tl.load(partial_max + every, mask=there, other=NEVER, cache_modifier=".cg")
+            sums = tl.load(partial_sum + every, mask=there, other=0.0, cache_modifier=".cg")
+            raised = tl.maximum(ceiling, tl.max(maxima, 0))
+            fade = tl.exp(ceiling - raised)
+            total = total * fade + tl.sum(sums * tl.exp(maxima - raised[None, :]), 0)
+            mixed = mixed * fade[:, None]
+            for i in tl.static_range(CHUNK):
                 at = (slot + chunk + i) * TILE + tile
-                there = tile < tl.where(chunk + i < used_splits, TILE, 0)
-                share = tl.exp(tl.load(partial_max + at, mask=there, other=NEVER, cache_modifier=".cg") - ceiling)
-                total += share * tl.load(partial_sum + at, mask=there, other=0.0, cache_modifier=".cg")
+                inside = tile < tl.where(chunk + i < used_splits, TILE, 0)
+                share = tl.exp(tl.load(partial_max + at, mask=inside, other=NEVER, cache_modifier=".cg") - raised)
                 part = partial_out + at[:, None].to(tl.int64) * DIM + whole[None, :]
-                mixed += share[:, None] * tl.load(part, mask=there[:, None], other=0.0, cache_modifier=".cg")
+                mixed += share[:, None] * tl.load(part, mask=inside[:, None], other=0.0, cache_modifier=".cg")
+            ceiling = raised
         target = out + row[:, None] * (HEADS * DIM) + (head * GROUP + member)[:, None] * DIM + whole[None, :]
         valid = used & (tile < ROWS * GROUP)
         tl.store(target, (mixed / total[:, None]).to(out.dtype.element_ty), mask=valid[:, None])

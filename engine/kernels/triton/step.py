@@ -21,7 +21,8 @@ from engine.kernels.triton.tiles import Role, Tile
 
 ROWS = 16
 BLOCK_KEYS = 128
-ATTENTION_PROGRAMS = 8  # of a head: enough to fill a card at one KV head in eight, few enough to combine quickly
+ATTENTION_WARPS = 8
+SPLIT_CHUNK = 8  # splits that attention combines at a time
 PROJECT, RESIDUAL, GATED, LOGITS = range(4)
 FLOAT16_SHRINK = 16.0  # stream * gain / 16 stays far inside float16; a power of two, so nothing is rounded by it
 
@@ -81,7 +82,7 @@ class StepBuffers:
         self.peaks = torch.zeros(self.peak_parts, 2, ROWS, device=device)
         self.peak_ids = torch.zeros(self.peak_parts, ROWS, dtype=torch.int32, device=device)
         self.tile = triton.next_power_of_2(ROWS * group)
-        self.splits = triton.cdiv(positions, BLOCK_KEYS) + 4  # combined four at a time
+        self.splits = triton.cdiv(positions, BLOCK_KEYS) + SPLIT_CHUNK
         shape = (config.kv_heads, self.splits, self.tile)
         self.partial_out = torch.zeros(*shape, config.head_dim, device=device)
         self.partial_max = torch.zeros(shape, device=device)
@@ -100,6 +101,7 @@ class StepKernels:
         self._config, self._model, self._buffers, self._tiles = config, model, buffers, tiles
         self._allowed = allowed
         self._dependent = supports_dependent_launch(model.embedding.device)
+        self._programs = max(1, _multiprocessors(model.embedding.device) // config.kv_heads)  # one wave of the card
         self._shrink = FLOAT16_SHRINK if model.embedding.dtype == torch.float16 else 1.0
 
     def full(self, rows: int) -> None:
@@ -234,7 +236,7 @@ class StepKernels:
 
     def _attention(self, cache: Tensor, rows: int, at_cursor: bool) -> None:
         b, model, config = self._buffers, self._model, self._config
-        attention_kernel[(config.kv_heads, ATTENTION_PROGRAMS)](
+        attention_kernel[(config.kv_heads, self._programs)](
             b.qkv,
             cache,
             model.cosine,
@@ -253,14 +255,18 @@ class StepKernels:
             DIM=config.head_dim,
             TILE=b.tile,
             BLOCK_KEYS=BLOCK_KEYS,
-            PROGRAMS=ATTENTION_PROGRAMS,
+            PROGRAMS=self._programs,
             ROTATES=True,
             AT_CURSOR=at_cursor,
             DEPENDENT=self._dependent,
-            num_warps=8,
+            num_warps=ATTENTION_WARPS,
             num_stages=2,
             **self._launch(),
         )
 
     def _launch(self) -> dict[str, bool]:
         return {"launch_pdl": True} if self._dependent else {}
+
+
+def _multiprocessors(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 4

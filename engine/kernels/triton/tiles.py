@@ -37,22 +37,22 @@ class Tile:
 
 # Measured on an H200 with 4096-wide and 8192-wide shapes; older cards have less shared memory for the pipeline.
 _NARROW = {
-    Role.QKV: Tile(32, 256, 4, 4, 512),
+    Role.QKV: Tile(64, 128, 4, 4),
     Role.OUTPUT: Tile(16, 512, 4, 4, 512),
-    Role.GATE_UP: Tile(32, 128, 4, 4),
-    Role.DOWN: Tile(16, 256, 4, 8, 512),
+    Role.GATE_UP: Tile(64, 128, 4, 3),
+    Role.DOWN: Tile(16, 256, 4, 6, 512),
     Role.LOGITS: Tile(128, 64, 4, 5),
 }
 _WIDE = {
     Role.QKV: Tile(64, 128, 4, 4),
-    Role.OUTPUT: Tile(32, 256, 4, 4, 512),
-    Role.GATE_UP: Tile(32, 128, 4, 4),
+    Role.OUTPUT: Tile(64, 128, 4, 4, 512),
+    Role.GATE_UP: Tile(64, 128, 4, 4, 512),
     Role.DOWN: Tile(32, 128, 4, 8),
     Role.LOGITS: Tile(64, 128, 4, 4),
 }
 _OLDER = {role: Tile(32, 128, 4, 3) for role in Role}
 _TURING = {role: Tile(32, 64, 4, 2) for role in Role}
-WIDE_FROM = 6144  # hidden size
+WIDE_FROM = 6144  # the smaller side of a matrix
 
 CANDIDATES = (
     Tile(16, 256, 4, 4, 512),
@@ -62,7 +62,8 @@ CANDIDATES = (
     Tile(32, 128, 4, 8),
     Tile(32, 256, 4, 4, 512),
     Tile(64, 64, 4, 5),
-    Tile(64, 128, 4, 4),
+    Tile(64, 128, 4, 3),
+    Tile(64, 128, 4, 4, 512),
     Tile(128, 64, 4, 5),
 )
 
@@ -74,7 +75,7 @@ def default_tile(role: Role, n: int, k: int, capability: tuple[int, int]) -> Til
     elif capability < (9, 0) or capability >= (12, 0):  # consumer cards: about 100 KiB of shared memory
         tile = _OLDER[role]
     else:
-        tile = (_WIDE if max(n, k) >= 4 * WIDE_FROM or min(n, k) >= WIDE_FROM else _NARROW)[role]
+        tile = (_WIDE if min(n, k) >= WIDE_FROM else _NARROW)[role]
     return fitted(tile, n, k)
 
 

@@ -17,6 +17,7 @@ from engine.records import Event, PrefillProgress
 COMPOSER_STATES = {
     HostState.GENERATING: "generating",
     HostState.STOPPING: "stopping",
+    HostState.PROVING: "unavailable",
     HostState.UNLOADING: "unavailable",
     HostState.CLOSED: "unavailable",
 }

@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
 
 from app.states import Answer, Command, HostState, after_answer, next_state
-from app.worker import EngineFactory, EngineWorker, LoadStep, Outcome, ReplyEvent, WorkerMessage
+from app.worker import EngineFactory, EngineWorker, LoadStep, Outcome, ProofStep, ReplyEvent, WorkerMessage
 from engine.records import LoadProgress, ModelInfo
 from engine.settings import GenerateRequest
 
@@ -33,7 +33,8 @@ class EngineHost(QObject):
 
     Signals: state_changed(HostState); load_progress(LoadProgress); model_loaded(ModelInfo); model_gone();
     events_ready(reply_id, list of events), the last of a reply being `Finished`; reply_refused(reply_id, sentence)
-    when a reply failed before its first event; failed(sentence, details) for everything a user must be told.
+    when a reply failed before its first event; proof_progress(ProofProgress); proof_ended(ProofReport);
+    failed(sentence, details) for everything a user must be told.
     """
 
     state_changed = Signal(object)
@@ -42,10 +43,13 @@ class EngineHost(QObject):
     model_gone = Signal()
     events_ready = Signal(int, object)
     reply_refused = Signal(int, str)
+    proof_progress = Signal(object)
+    proof_ended = Signal(object)
     failed = Signal(str, str)
 
     _load_asked = Signal(int, str, object)
     _reply_asked = Signal(int, object)
+    _proof_asked = Signal(int, int)
     _unload_asked = Signal(int)
     _close_asked = Signal()
 
@@ -73,6 +77,7 @@ class EngineHost(QObject):
         self._worker.moveToThread(self._thread)
         self._load_asked.connect(self._worker.load)
         self._reply_asked.connect(self._worker.generate)
+        self._proof_asked.connect(self._worker.prove)
         self._unload_asked.connect(self._worker.unload)
         self._close_asked.connect(self._worker.close)
         self._thread.start()
@@ -115,8 +120,15 @@ class EngineHost(QObject):
         self._reply_asked.emit(self._next_id, request)
         return self._next_id
 
+    def prove(self, tokens: int) -> bool:
+        """Begin to compare plain decoding and speculation over `tokens` tokens; False where the state forbids it."""
+        if not self._begin(Command.PROVE):
+            return False
+        self._proof_asked.emit(self._next_id, tokens)
+        return True
+
     def stop(self) -> bool:
-        """Stop the running reply; False when there is none. What is written stays."""
+        """Stop the running reply or proof; False when there is none. What is written or compared stays."""
         state = next_state(self._state, Command.STOP)
         if state is None:
             return False
@@ -160,7 +172,8 @@ class EngineHost(QObject):
 
     def _halt_reply(self) -> None:
         self._worker.halt.set()
-        if self._state in (HostState.GENERATING, HostState.STOPPING) and (engine := self._worker.engine) is not None:
+        working = self._state in (HostState.GENERATING, HostState.STOPPING, HostState.PROVING)
+        if working and (engine := self._worker.engine) is not None:
             engine.stop()
 
     def _enter(self, state: HostState) -> None:
@@ -193,6 +206,8 @@ class EngineHost(QObject):
             self._hand_over(batch)
             if isinstance(message, LoadStep):
                 self._show_step(message)
+            elif isinstance(message, ProofStep):
+                self.proof_progress.emit(message.progress)
             elif isinstance(message, Outcome):
                 self._settle(message)
             if time.perf_counter() > deadline:
@@ -221,6 +236,8 @@ class EngineHost(QObject):
             self.model_loaded.emit(self._info)
         elif had_model and self._info is None:
             self.model_gone.emit()
+        if outcome.report is not None:
+            self.proof_ended.emit(outcome.report)
         if outcome.refused:
             self.reply_refused.emit(outcome.command_id, outcome.sentence or "")
         elif outcome.sentence is not None:

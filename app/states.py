@@ -13,6 +13,7 @@ class HostState(Enum):
     READY = "ready"
     GENERATING = "generating"
     STOPPING = "stopping"
+    PROVING = "proving"
     UNLOADING = "unloading"
     FAILED = "failed"
     CLOSED = "closed"
@@ -23,7 +24,9 @@ class HostState(Enum):
         return self in _UNDER_WAY
 
 
-_UNDER_WAY = frozenset({HostState.LOADING, HostState.GENERATING, HostState.STOPPING, HostState.UNLOADING})
+_UNDER_WAY = frozenset(
+    {HostState.LOADING, HostState.GENERATING, HostState.STOPPING, HostState.PROVING, HostState.UNLOADING}
+)
 
 
 class Command(Enum):
@@ -33,6 +36,7 @@ class Command(Enum):
     CANCEL_LOAD = "cancel load"
     SEND = "send"
     STOP = "stop"
+    PROVE = "prove"
     UNLOAD = "unload"
     CLOSE = "close"
 
@@ -46,6 +50,7 @@ class Answer(Enum):
     LOAD_CANCELLED = "load cancelled"
     LOAD_CANCELLED_KEEPING = "load cancelled, earlier model kept"
     REPLY_ENDED = "reply ended"
+    PROOF_ENDED = "proof ended"
     UNLOADED = "unloaded"
     FAULT = "fault"
 
@@ -61,6 +66,8 @@ NEXT_STATE: dict[tuple[HostState, Command], HostState] = {
     (_S.LOADING, _C.CANCEL_LOAD): _S.LOADING,
     (_S.READY, _C.SEND): _S.GENERATING,
     (_S.GENERATING, _C.STOP): _S.STOPPING,
+    (_S.READY, _C.PROVE): _S.PROVING,
+    (_S.PROVING, _C.STOP): _S.STOPPING,
     (_S.READY, _C.UNLOAD): _S.UNLOADING,
     (_S.FAILED, _C.UNLOAD): _S.UNLOADING,
     **{(state, _C.CLOSE): _S.CLOSED for state in HostState if state is not _S.CLOSED},
@@ -75,6 +82,8 @@ AFTER_ANSWER: dict[tuple[HostState, Answer], HostState] = {
     (_S.LOADING, Answer.LOAD_CANCELLED_KEEPING): _S.READY,
     (_S.GENERATING, Answer.REPLY_ENDED): _S.READY,
     (_S.STOPPING, Answer.REPLY_ENDED): _S.READY,
+    (_S.PROVING, Answer.PROOF_ENDED): _S.READY,
+    (_S.STOPPING, Answer.PROOF_ENDED): _S.READY,
     (_S.UNLOADING, Answer.UNLOADED): _S.NO_MODEL,
     **{(state, Answer.FAULT): _S.FAILED for state in _UNDER_WAY},
 }

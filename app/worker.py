@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, QThread, Slot
 
 from app.states import Answer
 from engine.errors import LoadCancelled, SpecularError
+from engine.proof import ProofProgress, ProofReport
 from engine.records import Event, Finished, LoadProgress, ModelInfo, StopReason
 from engine.settings import GenerateRequest, Message
 
@@ -32,6 +33,10 @@ class EngineLike(Protocol):
     def generate(self, request: GenerateRequest) -> Iterator[Event]: ...
 
     def stop(self) -> None: ...
+
+    def prove(
+        self, tokens: int, *, progress: Callable[[ProofProgress], None], cancelled: Callable[[], bool]
+    ) -> ProofReport: ...
 
     def count_tokens(self, messages: tuple[Message, ...]) -> int: ...
 
@@ -60,8 +65,19 @@ class ReplyEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class ProofStep:
+    """A proof has come this far."""
+
+    command_id: int
+    progress: ProofProgress
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """A command is over. `sentence` and `details` are set where it failed; `info` is the model now loaded."""
+    """A command is over. `sentence` and `details` are set where it failed; `info` is the model now loaded.
+
+    `report` is what a proof found.
+    """
 
     command_id: int
     answer: Answer
@@ -69,9 +85,10 @@ class Outcome:
     sentence: str | None = None
     details: str = ""
     refused: bool = False
+    report: ProofReport | None = None
 
 
-WorkerMessage = LoadStep | ReplyEvent | Outcome
+WorkerMessage = LoadStep | ReplyEvent | ProofStep | Outcome
 
 FAULT_SENTENCE = "Unexpected fault in the engine: {cause}."
 STARTING = "Starting the engine"
@@ -151,6 +168,24 @@ class EngineWorker(QObject):
         else:
             self._end(command_id, Answer.REPLY_ENDED)
 
+    @Slot(int, int)
+    def prove(self, command_id: int, tokens: int) -> None:
+        """Compare plain decoding and speculation over `tokens` tokens, until `halt` is set."""
+
+        def report_step(progress: ProofProgress) -> None:
+            self._messages.put(ProofStep(command_id, progress))
+
+        try:
+            if self._engine is None:
+                raise SpecularError("No model is loaded.")
+            report = self._engine.prove(tokens, progress=report_step, cancelled=self.halt.is_set)
+        except SpecularError as error:
+            self._end(command_id, Answer.PROOF_ENDED, error)
+        except Exception as error:  # as above
+            self._fault(command_id, error)
+        else:
+            self._end(command_id, Answer.PROOF_ENDED, report=report)
+
     @Slot(int)
     def unload(self, command_id: int) -> None:
         """Give the model's memory back."""
@@ -178,13 +213,19 @@ class EngineWorker(QObject):
         return keeping if self._engine is not None and self._engine.info is not None else without
 
     def _end(
-        self, command_id: int, answer: Answer, error: SpecularError | None = None, *, refused: bool = False
+        self,
+        command_id: int,
+        answer: Answer,
+        error: SpecularError | None = None,
+        *,
+        refused: bool = False,
+        report: ProofReport | None = None,
     ) -> None:
         info = self._engine.info if self._engine is not None else None
         # An error made for the user says all there is; its cause, if it had one, is for whoever looks into it.
         details = "".join(traceback.format_exception(error)) if error is not None and error.__cause__ else ""
         sentence = str(error) if error else None
-        self._messages.put(Outcome(command_id, answer, info, sentence, details, refused))
+        self._messages.put(Outcome(command_id, answer, info, sentence, details, refused, report))
 
     def _fault(self, command_id: int, error: Exception) -> None:
         details = "".join(traceback.format_exception(error))

@@ -23,6 +23,7 @@ from app.ui.model_dialogs import ask_file, ask_folder
 from app.ui.model_drop import ModelDrop
 from app.ui.notices import Notices
 from app.ui.panel import beside, stacked
+from app.ui.prove_pane import ProvePane
 from app.ui.settings_page import SettingsPage
 from app.ui.side_bar import SideBar
 from app.ui.status_line import StatusLine
@@ -70,6 +71,7 @@ class MainWindow(QMainWindow):
         self.models = ModelController(host, settings, starter_installed, self)
         self.chat = ChatController(host, settings, self.view, self.composer, self)
         self._settings_page: SettingsPage | None = None
+        self._prove_pane: ProvePane | None = None
         self._stack = QStackedWidget()
         below = centred(self.composer, bottom=SPACING_WIDE)
         self._stack.addWidget(beside(self.side_bar, stacked(self.top_bar, self.view, below, grows=1)))
@@ -122,6 +124,7 @@ class MainWindow(QMainWindow):
         self.side_bar.chat_chosen.connect(self.chat.open_chat)
         self.side_bar.settings.connect(self.show_settings)
         self.top_bar.toggle_sidebar.connect(self.toggle_sidebar)
+        self.top_bar.prove.connect(self.prove)
         self.top_bar.toggle_theme.connect(self.toggle_theme)
         self.top_bar.settings.connect(self.show_settings)
         ModelDrop(self).dropped.connect(self.models.load)
@@ -155,6 +158,19 @@ class MainWindow(QMainWindow):
             page.load_starter.connect(self.load_starter)
             self._stack.addWidget(page)
         return self._settings_page
+
+    @property
+    def prove_pane(self) -> ProvePane:
+        """The pane of the proof, made when it is first wanted."""
+        if self._prove_pane is None:
+            self._prove_pane = ProvePane(self._host, self)
+        return self._prove_pane
+
+    @Slot()
+    def prove(self) -> None:
+        """Compare speculation with plain decoding, in a pane of its own; only where the engine is ready."""
+        if self.prove_pane.begin():
+            self.prove_pane.show()
 
     @Slot()
     def toggle_settings(self) -> None:
@@ -221,7 +237,7 @@ class MainWindow(QMainWindow):
     def _on_state(self, _: HostState) -> None:
         state = self._host.state
         self.status.show_state(state)
-        self.top_bar.chip.show_state(state)
+        self.top_bar.show_state(state)
         self._show_chats()
 
     @Slot(object)
@@ -255,7 +271,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def _on_escape(self) -> None:
         """Stop comes first: a running reply is the more urgent thing to leave."""
-        if self._host.state is HostState.GENERATING or self.chat.waiting:
+        if self._host.state in (HostState.GENERATING, HostState.PROVING) or self.chat.waiting:
             self.chat.stop()
         elif self.in_settings:
             self.show_chat()

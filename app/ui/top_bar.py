@@ -1,4 +1,4 @@
-"""The bar above the conversation: chat list toggle, model chip, and theme and settings at the right."""
+"""The bar above the conversation: chat list toggle, model chip, and at the right proof, theme and settings."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from PySide6.QtCore import QEvent, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from app.states import Command, HostState, is_legal
 from app.theme import SPACING_BLOCK, SPACING_PART, SPACING_WIDE, active, is_theme_change
 from app.ui.model_chip import ModelChip
 from app.ui.panel import Panel
-from app.widgets.icon_button import IconButton
+from app.widgets.icon_button import IconButton, TextButton
 
 HEIGHT = 48
 NARROW = 560
 
 
 class TopBar(Panel):
-    """Signals: toggle_sidebar(), toggle_theme(), settings()."""
+    """Signals: toggle_sidebar(), prove(), toggle_theme(), settings()."""
 
     toggle_sidebar = Signal()
+    prove = Signal()
     toggle_theme = Signal()
     settings = Signal()
 
@@ -28,6 +30,8 @@ class TopBar(Panel):
         self.sidebar_button = IconButton("sidebar", self.tr("Show or hide the chats (Ctrl+B)"))
         self.sidebar_button.clicked.connect(self.toggle_sidebar)
         self.chip = ModelChip()
+        self.prove_button = TextButton(self.tr("Prove it"), "ghost", "prove")
+        self.prove_button.clicked.connect(self.prove)
         self.theme_button = IconButton("moon", self.tr("Dark theme"))
         self.theme_button.clicked.connect(self.toggle_theme)
         self.settings_button = IconButton("settings", self.tr("Settings (Ctrl+,)"))
@@ -38,13 +42,27 @@ class TopBar(Panel):
         row.addWidget(self.sidebar_button)
         row.addWidget(self.chip)
         row.addStretch(1)
+        row.addWidget(self.prove_button)
         row.addWidget(self.theme_button)
         row.addWidget(self.settings_button)
         self._dress()
+        self.show_state(HostState.NO_MODEL)
+
+    def show_state(self, state: HostState) -> None:
+        """What can be done in this state."""
+        self.chip.show_state(state)
+        ready = is_legal(state, Command.PROVE)
+        self.prove_button.setEnabled(ready)
+        self.prove_button.setToolTip(
+            self.tr("Compare speculation with plain decoding, token for token and bit for bit")
+            if ready
+            else self.tr("Possible when a model is loaded and no reply is being written")
+        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.chip.set_narrow(self.width() < NARROW)
+        self.prove_button.setVisible(self.width() >= NARROW)
 
     def _dress(self) -> None:
         dark = active().dark

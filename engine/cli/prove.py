@@ -84,13 +84,13 @@ def read_prompts(file: str) -> tuple[ProofPrompt, ...]:
 
 
 def prompt_line(result: PromptProof) -> str:
-    """Such as `chat: 84 tokens identical · 2 replies, γ 1 and 5 · 79 % accepted · 46 prompt tokens from the cache`."""
-    gammas = " and ".join("auto" if gamma is None else str(gamma) for gamma in result.gammas)
+    """Such as `chat: 84 tokens identical · 2 replies, γ 1, 5 · 50 of 60 drafts accepted · …`."""
+    gammas = ", ".join("auto" if gamma is None else str(gamma) for gamma in result.gammas)
     parts = [f"{result.tokens:,} tokens identical", f"{result.turns} replies, γ {gammas}"]
     if result.turns == 1:
         parts[1] = f"1 reply, γ {gammas}"
     if result.drafted:
-        parts.append(f"{result.accepted / result.drafted:.0%} of drafts accepted".replace("%", " %", 1))
+        parts.append(f"{result.accepted:,} of {result.drafted:,} drafts accepted")
     if result.reused_tokens:
         parts.append(f"{result.reused_tokens:,} prompt tokens from the cache")
     if result.difference is not None:

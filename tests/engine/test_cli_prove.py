@@ -57,7 +57,7 @@ def test_identical_is_status_0_with_a_line_a_prompt(model: str, capsys: pytest.C
     lines = output.out.splitlines()
     assert lines[0].startswith("tiny on ") and lines[0].endswith("compiled CPU kernels")
     assert [line.split(":")[0] for line in lines[1:13]] == [prompt.name for prompt in PROMPTS]
-    assert lines[1].startswith("chat: 4 tokens identical · 2 replies, γ 1 and 5")
+    assert lines[1].startswith("chat: 4 tokens identical · 2 replies, γ 1, 5")
     assert lines[13] == "Identical: 48 tokens, ids and logits, over 12 prompts."
     assert "tok/s" in lines[14] and len(lines) == 15
 
@@ -147,7 +147,7 @@ def test_prompt_files_without_text_are_named(tmp_path: Path) -> None:
 def test_a_prompt_line_leaves_out_what_was_not_there() -> None:
     whole = PromptProof("chat", 1084, 2, 46, (1, None), 100, 79, 1.0, 1.0)
     assert prompt_line(whole) == (
-        "chat: 1,084 tokens identical · 2 replies, γ 1 and auto · 79 % of drafts accepted"
+        "chat: 1,084 tokens identical · 2 replies, γ 1, auto · 79 of 100 drafts accepted"
         " · 46 prompt tokens from the cache"
     )
     assert prompt_line(PromptProof("x", 1, 1, 0, (3,), 0, 0, 1.0, 1.0)) == "x: 1 tokens identical · 1 reply, γ 3"

@@ -77,7 +77,7 @@ def table(figures: Sequence[Figure]) -> str:
     lines = ["| figure | measured | goal | met | how |", "|---|---|---|---|---|"]
     for figure in figures:
         met = {True: "yes", False: "**no**", None: ""}[figure.met]
-        value = f"{figure.value:.3g}" if abs(figure.value) < 100 else f"{figure.value:.0f}"
+        value = f"{figure.value:#.3g}" if abs(figure.value) < 100 else f"{figure.value:.0f}"
         lines.append(f"| {figure.what} | {value} {figure.unit} | {figure.goal} | {met} | {figure.note} |")
     return "\n".join(lines)
 

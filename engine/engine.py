@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from engine.errors import EngineBusy, LoadCancelled, NoModel, PromptTooLong, SpecularError
 from engine.files.resolve import SizeEstimate, estimate_bytes
 from engine.model.loaded import LoadedModel, load_model
-from engine.model.observed import ObservedRunner, PassObserver
+from engine.model.observed import PassObserver, observe
 from engine.proof import ProofProgress, ProofReport
 from engine.prove import prove
 from engine.prove_prompts import PROMPTS, ProofPrompt
@@ -134,7 +134,7 @@ class Engine:
         loaded = self._require_model()
         self._require_idle()
         runner = loaded.runner
-        loaded.runner = ObservedRunner(runner, observer)
+        loaded.runner = observe(runner, observer)
         try:
             yield
         finally:

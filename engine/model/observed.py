@@ -1,8 +1,9 @@
-"""A runner that shows every full pass's logits to an observer before anything else reads them."""
+"""Runners that show every full pass's logits to an observer, whatever chooses the tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,11 +14,27 @@ PassObserver = Callable[[int, np.ndarray], None]
 """Told (position of the first row, float32 logits [rows, vocabulary]); the next pass overwrites the array."""
 
 
-class ObservedRunner:
-    """Implements engine.model.runner.Runner by another one, and nothing that goes beyond it.
+@runtime_checkable
+class CycleRunner(Protocol):
+    """A runner that drafts and judges a block by itself, and whose last full pass can still be read afterwards.
 
-    Because it offers the plain interface only, everything that is generated through it goes through `full`.
+    graphs.logits(rows): the first rows of that pass as a float32 host tensor [rows, vocabulary].
     """
+
+    graphs: Any
+
+    def cycle(self, token: int, position: int, gamma: int) -> Any:
+        """A cycle of `gamma` drafts after `token` at `position`; its full pass has gamma + 1 rows."""
+        ...
+
+
+def observe(runner: Runner, observer: PassObserver) -> ObservedRunner:
+    """The runner, watched; it is used by the same stepper as the bare one."""
+    return (ObservedCycles if isinstance(runner, CycleRunner) else ObservedRunner)(runner, observer)
+
+
+class ObservedRunner:
+    """Implements engine.model.runner.Runner by another one."""
 
     def __init__(self, inner: Runner, observer: PassObserver) -> None:
         self.inner, self._observer = inner, observer
@@ -73,3 +90,14 @@ class ObservedRunner:
     def close(self) -> None:
         """See Runner.close."""
         self.inner.close()
+
+
+class ObservedCycles(ObservedRunner):
+    """The same for a runner with cycles of its own: their logits are fetched after each."""
+
+    def cycle(self, token: int, position: int, gamma: int) -> Any:
+        """See CycleRunner.cycle."""
+        inner: Any = self.inner
+        result = inner.cycle(token, position, gamma)
+        self._observer(position, inner.graphs.logits(gamma + 1).numpy())
+        return result

@@ -12,6 +12,25 @@ import pytest
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+
+def has_card() -> bool:
+    """Whether torch can use an NVIDIA card; torch is imported only where the driver sees one."""
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+        pynvml.nvmlShutdown()
+    except pynvml.NVMLError:
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+HAS_CARD = has_card()
+if not HAS_CARD:
+    os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported: its kernels then run on the CPU
+
 USER_DATA_DIR = os.environ.get("SPECULAR_DATA_DIR")
 _session_data = tempfile.TemporaryDirectory(prefix="specular-tests-")
 os.environ["SPECULAR_DATA_DIR"] = _session_data.name  # for what runs outside a test; each test gets one of its own
@@ -26,14 +45,11 @@ from guards import (  # noqa: E402, F401 (guards are used by being here)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips tests marked `gpu` where torch sees no CUDA device; torch is imported only if there are such tests."""
-    marked = [item for item in items if item.get_closest_marker("gpu")]
-    if not marked:
+    """Skips tests marked `gpu` where torch sees no CUDA device."""
+    if HAS_CARD:
         return
-    import torch
-
-    if not torch.cuda.is_available():
-        for item in marked:
+    for item in items:
+        if item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason="needs an NVIDIA card"))
 
 

@@ -17,12 +17,23 @@ def embed(weight: Tensor, tokens: Tensor) -> Tensor:
     return functional.embedding(tokens, weight).float()
 
 
+def add_positions(stream: Tensor, weight: Tensor, position: int) -> Tensor:
+    """The stream plus rows of a learned table [places, hidden], the first row standing at place `position`."""
+    return stream + weight[position : position + len(stream)].float()
+
+
 def add_norm(stream: Tensor, delta: Tensor | None, weight: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
     """The stream plus delta, and its RMS norm (Zhang and Sennrich 2019) times weight."""
     if delta is not None:
         stream = stream + delta
     inverse = torch.rsqrt(stream.square().mean(-1, keepdim=True) + epsilon)
     return stream, stream * inverse * weight
+
+
+def layer_norm(stream: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> Tensor:
+    """Layer norm (Ba, Kiros and Hinton 2016) of each row, times weight, plus bias."""
+    centred = stream - stream.mean(-1, keepdim=True)
+    return centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + epsilon) * weight + bias
 
 
 def linear(source: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -66,3 +77,8 @@ def attend(query: Tensor, keys: Tensor, values: Tensor, position: int, scale: fl
 def gated_silu(gate: Tensor, up: Tensor) -> Tensor:
     """SiLU(gate) times up (Shazeer 2020)."""
     return functional.silu(gate) * up
+
+
+def relu(values: Tensor) -> Tensor:
+    """The larger of a value and zero; a NaN stays one."""
+    return functional.relu(values)

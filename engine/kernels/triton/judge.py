@@ -36,6 +36,7 @@ def embed_kernel(
     PARTS_PADDED: tl.constexpr,
     SHRINK: tl.constexpr,
     AT_CURSOR: tl.constexpr,
+    SQUARES_ROWS: tl.constexpr = 16,
 ):
     """Row m of the stream = embedding of token m of the block (a draft step: of the token at the cursor).
 
@@ -50,12 +51,15 @@ def embed_kernel(
     column = tl.arange(0, WIDTH_PADDED)
     inside = column < WIDTH
     values = tl.load(embedding + token.to(tl.int64) * WIDTH + column, mask=inside, other=0.0).to(tl.float32)
+    if positions is not None:
+        learned = positions + (tl.load(state) + place + FIRST_PLACE).to(tl.int64) * WIDTH + column
+        values += tl.load(learned, mask=inside, other=0.0).to(tl.float32)
     tl.store(stream + row * WIDTH + column, values, mask=inside)
     scaled = values * tl.load(gain + column, mask=inside, other=0.0) * (1.0 / SHRINK)
     tl.store(y + row * WIDTH + column, scaled.to(y.dtype.element_ty), mask=inside)
     part = tl.arange(0, PARTS_PADDED)
     total = tl.sum(values * values, 0)
-    tl.store(squares + part * ROWS + row, tl.where(part == 0, total, 0.0), mask=part < PARTS)
+    tl.store(squares + part * SQUARES_ROWS + row, tl.where(part == 0, total, 0.0), mask=part < PARTS)
 
 
 @triton.jit

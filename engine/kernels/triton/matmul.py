@@ -1,8 +1,8 @@
-"""Sixteen rows times a weight matrix, with what comes before and after folded in.
+"""A tile of rows times a weight matrix, with what comes before and after folded in.
 
 RMS norm costs no kernel of its own: the producer of the residual stream stores stream * gain and, per program, a
 partial sum of squares; the consumer multiplies those products and scales by 1 / rms in its epilogue, the partial sums
-added in a fixed order. Oracle: `engine.kernels.reference.operations` (linear, add_norm, gated_silu).
+added in a fixed order. Oracle: `engine.kernels.reference.operations` (linear, add_norm, gated_silu, relu).
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import triton.language as tl
 
 from engine.kernels.triton.hardware import launch_dependents, multiply, prefetch_line, wait_for_predecessor
 
-ROWS = tl.constexpr(16)
-PROJECT, RESIDUAL, GATED, LOGITS = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2), tl.constexpr(3)
+PROJECT, RESIDUAL, GATED = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
+LOGITS, RELU = tl.constexpr(3), tl.constexpr(4)
 LINE_VALUES = tl.constexpr(64)  # two-byte values of a 128-byte cache line
 
 
 @triton.jit
-def _inverse_rms(squares, row, PARTS: tl.constexpr, PARTS_PADDED: tl.constexpr, WIDTH: tl.constexpr, epsilon):
+def _inverse_rms(
+    squares, row, PARTS: tl.constexpr, PARTS_PADDED: tl.constexpr, WIDTH: tl.constexpr, epsilon, ROWS: tl.constexpr
+):
     part = tl.arange(0, PARTS_PADDED)
     mask = (part < PARTS)[:, None]
     total = tl.sum(tl.load(squares + part[:, None] * ROWS + row[None, :], mask=mask, other=0.0), 0)
@@ -30,7 +32,7 @@ def matmul_kernel(
     x,  # [16, K] of the model's type: activations, or stream * gain / SHRINK where the norm is folded in
     w,  # [N, K] of the model's type; GATED: [2 N, K], gates then ups
     bias,  # [N] float32, read if HAS_BIAS
-    y,  # PROJECT, GATED: [16, N] of the model's type; RESIDUAL: stream * gain / SHRINK; LOGITS: float32 logits
+    y,  # PROJECT, GATED, RELU: [16, N] of the model's type; RESIDUAL: stream * gain / SHRINK; LOGITS: float32 logits
     stream,  # RESIDUAL: [16, N] float32, updated in place
     gain,  # RESIDUAL: [N] float32, weights of the norm that follows
     squares_in,  # [PARTS, 16] float32 partial sums of squares of the stream; unused by RESIDUAL
@@ -53,6 +55,7 @@ def matmul_kernel(
     SHRINK: tl.constexpr,  # power of two that keeps stream * gain inside float16
     AHEAD: tl.constexpr,  # weight values of each row to prefetch before waiting
     DEPENDENT: tl.constexpr,
+    ROWS: tl.constexpr = 16,  # rows of the tile: 16 to decode, 64 to read a prompt; the same bits for each row
 ):
     program = tl.program_id(0)
     column = program * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -96,7 +99,7 @@ def matmul_kernel(
                 us = tl.load(weights + offset, mask=mask, other=0.0, eviction_policy="evict_first")
             ups = multiply(us, xs, ups)
     if NORMED:
-        scale = _inverse_rms(squares_in, row, PARTS, PARTS_PADDED, K, epsilon) * SHRINK
+        scale = _inverse_rms(squares_in, row, PARTS, PARTS_PADDED, K, epsilon, ROWS) * SHRINK
         sums = sums * scale[None, :]
         if EPILOGUE == GATED:
             ups = ups * scale[None, :]
@@ -106,6 +109,8 @@ def matmul_kernel(
     written = inside[:, None] & used[None, :]
     if EPILOGUE == PROJECT:
         tl.store(out, sums.to(y.dtype.element_ty), mask=written)
+    if EPILOGUE == RELU:
+        tl.store(out, tl.where(sums < 0, 0.0, sums).to(y.dtype.element_ty), mask=written)  # a NaN stays one
     if EPILOGUE == GATED:
         tl.store(out, (sums / (1.0 + tl.exp(-sums)) * ups).to(y.dtype.element_ty), mask=written)
     if EPILOGUE == RESIDUAL:

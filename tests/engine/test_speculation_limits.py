@@ -106,6 +106,7 @@ def test_c15_exactly_so_many_tokens_as_asked_for(gamma: int, tmp_path: Path) -> 
                 assert made.finished.new_tokens == most == len(made.ids)
                 statistics = counters(made)
                 assert statistics.emitted == most
+                assert statistics.ignored == 0, "nothing is drafted that the limit must throw away"
                 assert statistics.accepted <= statistics.tested <= statistics.drafted
                 states = [state for record in made.records for state in record.emitted_states]
                 assert len(states) == most

@@ -119,6 +119,18 @@ def test_c21_degenerate_settings_are_greedy(engine: Engine, greedy: Sampling, pl
     assert reply(engine, request(PROMPT, 40, gamma=3, plain=plain, sampling=greedy)).ids == best
 
 
+def test_a_draft_that_is_the_full_model_is_always_right(engine: Engine) -> None:
+    """Draft and model draw with the same noise at the same positions: equal laws choose equal tokens."""
+    same = Recipe(weight_bits=16)
+    for seed in range(10):
+        sampling = Sampling(temperature=1.0, repetition_penalty=1.2, seed=seed)
+        made = reply(engine, request(PROMPT, 40, gamma=5, recipe=same, sampling=sampling))
+        assert made.drafted > 20
+        assert all(record.accepted == len(record.drafted_ids) for record in made.records)
+        probabilities = [pair for r in made.records for pair in zip(r.drafted_probs, r.full_probs, strict=True)]
+        assert all(drafted == full for drafted, full in probabilities)
+
+
 @pytest.mark.parametrize("plain", [True, False])
 def test_c21_cuts_that_cut_nothing_change_nothing(engine: Engine, plain: bool) -> None:
     wanted = reply(engine, request(PROMPT, 60, plain=True, sampling=Sampling(temperature=1.0, seed=6))).ids

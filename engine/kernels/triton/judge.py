@@ -37,6 +37,8 @@ def embed_kernel(
     SHRINK: tl.constexpr,
     AT_CURSOR: tl.constexpr,
     SQUARES_ROWS: tl.constexpr = 16,
+    positions=None,  # [places, WIDTH]: learned position embeddings, None where positions are rotary
+    FIRST_PLACE: tl.constexpr = 0,  # row of `positions` that position 0 has
 ):
     """Row m of the stream = embedding of token m of the block (a draft step: of the token at the cursor).
 

@@ -32,8 +32,18 @@ if INTERPRETED:
         """sums + a b: widened first, because the interpreter multiplies the bits of bfloat16 as integers."""
         return tl.dot(a.to(tl.float32), b.to(tl.float32), sums)
 
+    @triton.jit
+    def exact_exp(x):
+        """exp, as numpy computes it."""
+        return tl.exp(x)
+
+    @triton.jit
+    def exact_log(x):
+        """Natural logarithm, as numpy computes it."""
+        return tl.log(x)
+
 else:
-    from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+    from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait, libdevice
 
     @triton.jit
     def launch_dependents():
@@ -61,6 +71,16 @@ else:
     def multiply(a, b, sums):
         """sums + a b on the tensor cores, accumulated in float32."""
         return tl.dot(a, b, sums)
+
+    @triton.jit
+    def exact_exp(x):
+        """exp to the last bit or two of float32; tl.exp is off by more, the further its argument from zero."""
+        return libdevice.exp(x)
+
+    @triton.jit
+    def exact_log(x):
+        """Natural logarithm to the last bit of float32, near 1 too, where tl.log may lose half of them."""
+        return libdevice.log(x)
 
 
 def supports_dependent_launch(device: torch.device) -> bool:

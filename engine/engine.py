@@ -22,7 +22,7 @@ from engine.sampling.sampler import Sampler
 from engine.settings import GenerateRequest, Message, Sampling
 from engine.speculation.controller import GammaController
 from engine.speculation.cycle import Limits, ReplyLoop
-from engine.speculation.stepper import HostStepper
+from engine.speculation.graph_stepper import make_stepper
 from engine.text.reply import ReplyText
 
 
@@ -99,7 +99,7 @@ class Engine:
         controller = self._controller(loaded, request)
         loop = ReplyLoop(
             loaded.runner,
-            HostStepper(loaded.runner, sampler, controller, self._stop.is_set),
+            make_stepper(loaded.runner, sampler, controller, self._stop.is_set),
             controller,
             request.speculation,
             Limits(loaded.end_ids(bool(request.messages)), request.max_new_tokens),

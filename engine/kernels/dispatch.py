@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,11 +64,30 @@ def make_runner(
         from engine.model.compiled_runner import DEFAULT_RECIPE, CompiledRunner
 
         return CompiledRunner(folder, capacity, recipe or DEFAULT_RECIPE, progress, cancelled)
+    if placement.device == "cuda" and _decode_obstacle(folder) is None:
+        from engine.model.graph_runner import GraphRunner
+
+        return GraphRunner(folder, capacity, recipe, progress, cancelled, placement.device)
     from engine.model import torch_runner
 
     return torch_runner.TorchRunner(
         folder, capacity, recipe or torch_runner.DEFAULT_RECIPE, progress, cancelled, placement.device
     )
+
+
+def _decode_obstacle(folder: ModelFolder) -> str | None:
+    """Why the captured decode steps cannot run this model here, or None."""
+    import torch
+
+    if importlib.util.find_spec("triton") is None:
+        return "Triton is not installed"
+    if torch.cuda.get_device_capability() < (7, 5):
+        return "the card is older than compute capability 7.5"
+    from engine.model.fused import unsupported
+
+    stored = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+    embedding = folder.entries["model.embed_tokens.weight"]
+    return unsupported(folder.config, stored[embedding.dtype], frozenset(folder.entries))
 
 
 def _cpu(note: str | None = None) -> Placement:

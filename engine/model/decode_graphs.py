@@ -50,6 +50,29 @@ class DecodeGraphs:
             self._full.append(self._capture(lambda rows=rows: kernels.full(rows)))  # type: ignore[misc]
         progress(ROWS + 1, ROWS + 1)
 
+    def read_prompts_with(self, kernels: StepKernels, buffers: StepBuffers) -> None:
+        """Capture the pass over a piece of a prompt, as many tokens as its own buffers are high."""
+        self._prompt_buffers = buffers
+        self._prompt_upload = torch.zeros(judge.TOKENS + buffers.height, dtype=torch.int32).pin_memory()
+        self._prompt = self._capture(kernels.prompt)
+
+    def read_prompt(self, position: int, tokens: Sequence[int]) -> None:
+        """Fill the cache for at most `height` tokens from `position` on; rows beyond them are garbage that the next
+        pass there overwrites. Queued after all that went before."""
+        upload = self._prompt_upload
+        self._events[2].synchronize()  # the last upload has been read
+        upload.zero_()
+        upload[0] = position
+        upload[judge.TOKENS : judge.TOKENS + len(tokens)] = torch.tensor(tokens, dtype=torch.int32)
+        with torch.cuda.stream(self._stream):
+            self._prompt_buffers.state[: len(upload)].copy_(upload, non_blocking=True)
+            self._events[2].record(self._stream)
+            self._prompt.replay()
+
+    def synchronize(self) -> None:
+        """Wait for all that was queued."""
+        self._stream.synchronize()
+
     def use_recipe(self, recipe: Recipe) -> None:
         """Capture the draft step of a recipe that skips blocks."""
         self._draft = self._capture(lambda: self._kernels.draft(recipe.skipped_attention, recipe.skipped_mlp))

@@ -1,4 +1,4 @@
-"""A model on a CUDA card: decode steps in captured Triton graphs, prefill in torch over the same weights and cache."""
+"""A model on a CUDA card: prompts and decode steps in captured Triton graphs over one set of weights and one cache."""
 
 from __future__ import annotations
 
@@ -8,35 +8,41 @@ import numpy as np
 import torch
 
 from engine.errors import BadSetting
+from engine.files.config import ModelConfig
 from engine.files.folder import ModelFolder
 from engine.kernels.triton.choose_tiles import choose_tiles
-from engine.kernels.triton.step import StepBuffers, StepKernels
+from engine.kernels.triton.step import PROMPT_ROWS, StepBuffers, StepKernels
+from engine.kernels.triton.tiles import prompt_tile
 from engine.model.decode_graphs import CycleResult, DecodeGraphs
 from engine.model.fused import fuse, shapes_of
-from engine.model.runner import MAX_DECODE_ROWS
 from engine.model.torch_runner import TorchRunner
 from engine.recipe import Recipe
 from engine.records import LoadProgress
 
-DEFAULT_RECIPE = Recipe(weight_bits=16, skipped_attention=())
+
+def default_recipe(config: ModelConfig) -> Recipe:
+    """Every fourth attention block of the middle half left out; the controller drafts only where that pays."""
+    quarter = config.layers // 4
+    return Recipe(weight_bits=16, skipped_attention=tuple(range(quarter, config.layers - quarter, 4)))
 
 
 class GraphRunner(TorchRunner):
     """Implements engine.model.runner.Runner, and `cycle` for greedy replies. One thread owns it and the card.
 
-    Prompt chunks run in torch, identically in plain and speculative replies; everything from the last prompt token
-    on runs in the captured steps, whose rows have the same bits at every width.
+    Prompts, plain steps and verify passes are the same kernels with the same order of every sum, so a row of the
+    cache has the same bits whoever wrote it: a reused prefix equals one read anew.
     """
 
     def __init__(
         self,
         folder: ModelFolder,
         capacity: int,
-        recipe: Recipe,
+        recipe: Recipe | None,
         progress: Callable[[LoadProgress], None],
         cancelled: Callable[[], bool],
         device: str,
     ) -> None:
+        recipe = recipe or default_recipe(folder.config)
         super().__init__(folder, capacity, recipe, progress, cancelled, device)
         model = fuse(self.config, self._weights, self._cache, self._cosine, self._sine)
         tiles, tuned = choose_tiles(shapes_of(self.config), self._embedding.dtype, self.device)
@@ -46,35 +52,54 @@ class GraphRunner(TorchRunner):
         self.graphs = DecodeGraphs(
             kernels, buffers, lambda done, total: progress(LoadProgress("Capturing graphs", done, total, 0, 0))
         )
+        self.chunk = PROMPT_ROWS
+        narrow = {role: prompt_tile(tile) for role, tile in tiles.items()}
+        prompt_buffers = StepBuffers(self.config, narrow, self._cosine.shape[0], model, PROMPT_ROWS)
+        prompt_kernels = StepKernels(self.config, model, prompt_buffers, narrow, self.config.vocabulary)
+        self.graphs.read_prompts_with(prompt_kernels, prompt_buffers)
         self.graphs.use_recipe(recipe)
+        self._ready: tuple[int, int] | None = None  # position and token that the card's state stands at
 
     def full(self, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
-        """See Runner.full. A pass whose every row is wanted runs in the captured steps, any other in torch."""
-        if wanted != len(tokens) or len(tokens) > MAX_DECODE_ROWS:
-            return super().full(tokens, position, wanted)
-        torch.cuda.current_stream().synchronize()  # prefill wrote the cache on this stream
-        self.graphs.begin(position, tokens)
+        """See Runner.full. Wanted rows come from a decode step, the rows before them from passes over the prompt."""
+        self._ready = None
+        prompt = len(tokens) - wanted
+        for first in range(0, prompt, PROMPT_ROWS):
+            self.graphs.read_prompt(position + first, tokens[first : min(first + PROMPT_ROWS, prompt)])
+        if wanted == 0:
+            self.graphs.synchronize()  # so that progress is honest and a stop comes soon
+            return np.empty((0, self.config.vocabulary), np.float32)
+        tokens, position = tokens[prompt:], position + prompt
+        self._begin(position, tokens)
         self.graphs.run_full(len(tokens))
         return self.graphs.logits(len(tokens)).numpy()
 
     def draft(self, token: int, position: int) -> np.ndarray:
         """See Runner.draft."""
-        self.graphs.begin(position, (token,))
+        self._begin(position, (token,))
+        self._ready = None
         self.graphs.run_draft()
         return self.graphs.logits(1).numpy()
 
     def cycle(self, token: int, position: int, gamma: int) -> CycleResult:
-        """A whole greedy cycle on the card after `token` at `position`."""
-        torch.cuda.current_stream().synchronize()
-        self.graphs.begin(position, (token,))
-        return self.graphs.cycle(gamma)
+        """A whole greedy cycle on the card after `token` at `position`; without an upload where the card is there."""
+        if self._ready != (position, token):
+            self._begin(position, (token,))
+        result = self.graphs.cycle(gamma)
+        self._ready = (position + result.accepted + 1, result.chosen[result.accepted])
+        return result
+
+    def _begin(self, position: int, tokens: Sequence[int]) -> None:
+        torch.cuda.current_stream().synchronize()  # a prefill writes the cache on that stream
+        self.graphs.begin(position, tokens)
 
     def use_recipe(self, recipe: Recipe) -> None:
         """See Runner.use_recipe."""
         check_recipe(recipe)
         super().use_recipe(recipe)
-        if hasattr(self, "graphs"):
+        if hasattr(self, "graphs"):  # not while the base class loads
             self.graphs.use_recipe(recipe)
+            self._ready = None
 
 
 def check_recipe(recipe: Recipe) -> None:

@@ -25,10 +25,10 @@ def attention_kernel(
     cosine,  # [positions, DIM / 2] float32
     sine,
     state,  # int32: position, cursor, … (see judge.py)
-    partial_out,  # [KV_HEADS, splits, TILE, DIM] float32
-    partial_max,  # [KV_HEADS, splits, TILE] float32
+    partial_out,  # [row blocks, KV_HEADS, splits, TILE, DIM] float32
+    partial_max,  # [row blocks, KV_HEADS, splits, TILE] float32
     partial_sum,
-    arrivals,  # [KV_HEADS] int32, zero between launches
+    arrivals,  # [row blocks, KV_HEADS] int32, zero between launches
     out,  # [16, HEADS DIM]
     rows,
     splits,  # splits that partial_out has room for
@@ -49,15 +49,18 @@ def attention_kernel(
     STRIDE: tl.constexpr = 2 * KV_HEADS * DIM
     head = tl.program_id(0)
     first_split = tl.program_id(1)
+    first_row = tl.program_id(2) * ROWS  # a prompt's rows come in blocks of sixteen, each a tile of its own
+    block = tl.program_id(2) * KV_HEADS + head
     start = tl.load(state)
     if AT_CURSOR:
         start += tl.load(state + 1)
-    used_splits = (start + rows + BLOCK_KEYS - 1) // BLOCK_KEYS
+    reached = start + tl.minimum(rows, first_row + ROWS)
+    used_splits = (reached + BLOCK_KEYS - 1) // BLOCK_KEYS
     tile = tl.arange(0, TILE)
-    row, member = tile // GROUP, tile % GROUP
-    used = row < rows
+    row, member = first_row + tl.minimum(tile // GROUP, ROWS - 1), tile % GROUP
+    used = (row < rows) & (tile < ROWS * GROUP)
     half, whole = tl.arange(0, HALF), tl.arange(0, DIM)
-    angle = tl.minimum(row, ROWS - 1) + start
+    angle = row + start
     cos = tl.load(cosine + angle[:, None] * HALF + half[None, :])
     sin = tl.load(sine + angle[:, None] * HALF + half[None, :])
     # Cache rows below `start` are of earlier steps: the first split's are on their way before the queries exist.
@@ -78,7 +81,7 @@ def attention_kernel(
         f1, f2 = q1.to(tl.float32), q2.to(tl.float32)
         q1 = (f1 * cos - f2 * sin).to(qkv.dtype.element_ty)
         q2 = (f2 * cos + f1 * sin).to(qkv.dtype.element_ty)
-    slot = head * splits
+    slot = block * splits
     while split < used_splits:
         if (split + 1) * BLOCK_KEYS > start:
             fresh = key - start
@@ -118,7 +121,7 @@ def attention_kernel(
         k2 = tl.load(base + HALF + half[None, :], mask=old, other=0.0)
         v = tl.load(base + KV_HEADS * DIM + whole[None, :], mask=old, other=0.0)
     tl.debug_barrier()
-    if tl.atomic_add(arrivals + head, 1, sem="acq_rel") == PROGRAMS - 1:
+    if tl.atomic_add(arrivals + block, 1, sem="acq_rel") == PROGRAMS - 1:
         # Ascending over chunks of splits with a running maximum: a chunk that lies behind a row leaves it untouched.
         ceiling = tl.full((TILE,), NEVER, tl.float32)
         total = tl.zeros((TILE,), tl.float32)
@@ -141,6 +144,5 @@ def attention_kernel(
                 mixed += share[:, None] * tl.load(part, mask=inside[:, None], other=0.0, cache_modifier=".cg")
             ceiling = raised
         target = out + row[:, None] * (HEADS * DIM) + (head * GROUP + member)[:, None] * DIM + whole[None, :]
-        valid = used & (tile < ROWS * GROUP)
-        tl.store(target, (mixed / total[:, None]).to(out.dtype.element_ty), mask=valid[:, None])
-        tl.store(arrivals + head, 0)
+        tl.store(target, (mixed / total[:, None]).to(out.dtype.element_ty), mask=used[:, None])
+        tl.store(arrivals + block, 0)

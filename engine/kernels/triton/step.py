@@ -19,7 +19,8 @@ from engine.kernels.triton.hardware import supports_dependent_launch
 from engine.kernels.triton.matmul import matmul_kernel
 from engine.kernels.triton.tiles import Role, Tile
 
-ROWS = 16
+ROWS = 16  # of a decode step: a verify pass is at most this wide
+PROMPT_ROWS = 64  # of a pass over a piece of a prompt
 BLOCK_KEYS = 128
 ATTENTION_WARPS = 8
 SPLIT_CHUNK = 8  # splits that attention combines at a time
@@ -58,36 +59,40 @@ class FusedModel:
 
 
 class StepBuffers:
-    """Activations of sixteen rows, partial results, and the state that steps hand on (see judge.py)."""
+    """Activations of `rows` rows, partial results, and the state that steps hand on (see judge.py)."""
 
-    def __init__(self, config: ModelConfig, tiles: dict[Role, Tile], positions: int, model: FusedModel) -> None:
+    def __init__(
+        self, config: ModelConfig, tiles: dict[Role, Tile], positions: int, model: FusedModel, height: int = ROWS
+    ) -> None:
         device, dtype = model.embedding.device, model.embedding.dtype
         heads = config.heads * config.head_dim
         group = config.heads // config.kv_heads
 
         def rows(width: int, type_: torch.dtype = dtype) -> Tensor:
-            return torch.zeros(ROWS, width, dtype=type_, device=device)
+            return torch.zeros(height, width, dtype=type_, device=device)
 
+        self.height = height
         self.stream = rows(config.hidden_size, torch.float32)
         self.scaled = rows(config.hidden_size)
         self.qkv = rows(heads + 2 * config.kv_heads * config.head_dim)
         self.attended = rows(heads)
         self.activated = rows(config.intermediate_size)
-        self.logits = rows(config.vocabulary, torch.float32)
+        self.logits = torch.zeros(ROWS, config.vocabulary, device=device)
         self.attention_parts = triton.cdiv(config.hidden_size, tiles[Role.OUTPUT].block_n)
         self.mlp_parts = triton.cdiv(config.hidden_size, tiles[Role.DOWN].block_n)
-        self.attention_squares = torch.zeros(self.attention_parts, ROWS, device=device)
-        self.mlp_squares = torch.zeros(self.mlp_parts, ROWS, device=device)
+        self.attention_squares = torch.zeros(self.attention_parts, height, device=device)
+        self.mlp_squares = torch.zeros(self.mlp_parts, height, device=device)
         self.peak_parts = triton.cdiv(config.vocabulary, tiles[Role.LOGITS].block_n)
         self.peaks = torch.zeros(self.peak_parts, 2, ROWS, device=device)
         self.peak_ids = torch.zeros(self.peak_parts, ROWS, dtype=torch.int32, device=device)
         self.tile = triton.next_power_of_2(ROWS * group)
         self.splits = triton.cdiv(positions, BLOCK_KEYS) + SPLIT_CHUNK
-        shape = (config.kv_heads, self.splits, self.tile)
+        blocks = height // ROWS
+        shape = (blocks, config.kv_heads, self.splits, self.tile)
         self.partial_out = torch.zeros(*shape, config.head_dim, device=device)
         self.partial_max = torch.zeros(shape, device=device)
         self.partial_sum = torch.zeros(shape, device=device)
-        self.arrivals = torch.zeros(config.kv_heads, dtype=torch.int32, device=device)
+        self.arrivals = torch.zeros(blocks, config.kv_heads, dtype=torch.int32, device=device)
         self.state = torch.zeros(judge.STATE_SIZE, dtype=torch.int32, device=device)
         self.floats = self.state[judge.FLOATS :].view(torch.float32)
 
@@ -123,6 +128,10 @@ class StepKernels:
             **self._launch(),
         )
 
+    def prompt(self) -> None:
+        """A pass over as many prompt tokens as the buffers are high: fills the cache, makes no logits."""
+        self._blocks(self._buffers.height, frozenset(), frozenset(), at_cursor=False)
+
     def draft(self, skipped_attention: Sequence[int], skipped_mlp: Sequence[int]) -> None:
         """A draft step at the cursor, without the named blocks; its best token becomes the next proposal."""
         self._forward(1, frozenset(skipped_attention), frozenset(skipped_mlp), at_cursor=True)
@@ -142,6 +151,14 @@ class StepKernels:
     def _forward(
         self, rows: int, skipped_attention: frozenset[int], skipped_mlp: frozenset[int], *, at_cursor: bool
     ) -> None:
+        squares, parts = self._blocks(rows, skipped_attention, skipped_mlp, at_cursor=at_cursor)
+        b = self._buffers
+        self._matmul(Role.LOGITS, LOGITS, b.scaled, self._model.output, None, b.logits, rows, squares, parts)
+
+    def _blocks(
+        self, rows: int, skipped_attention: frozenset[int], skipped_mlp: frozenset[int], *, at_cursor: bool
+    ) -> tuple[Tensor, int]:
+        """Embedding and all blocks; the partial sums of squares that the final norm needs, and how many."""
         b, model = self._buffers, self._model
         blocks: list[tuple[FusedLayer, bool]] = []
         for index, layer in enumerate(model.layers):
@@ -159,7 +176,7 @@ class StepKernels:
                 self._matmul(Role.GATE_UP, GATED, b.scaled, layer.gate_up, None, b.activated, rows, squares, parts)
                 squares, parts = b.mlp_squares, b.mlp_parts
                 self._add(Role.DOWN, b.activated, layer.down, layer.down_bias, following, squares, rows)
-        self._matmul(Role.LOGITS, LOGITS, b.scaled, model.output, None, b.logits, rows, squares, parts)
+        return squares, parts
 
     def _embed(self, rows: int, gain: Tensor, at_cursor: bool) -> None:
         b, width = self._buffers, self._config.hidden_size
@@ -176,6 +193,7 @@ class StepKernels:
             PARTS_PADDED=triton.next_power_of_2(b.attention_parts),
             SHRINK=self._shrink,
             AT_CURSOR=at_cursor,
+            SQUARES_ROWS=b.height,
             num_warps=4,
         )
 
@@ -229,6 +247,7 @@ class StepKernels:
             SHRINK=self._shrink,
             AHEAD=tile.ahead if self._dependent else 0,
             DEPENDENT=self._dependent,
+            ROWS=b.height,
             num_warps=tile.warps,
             num_stages=tile.stages,
             **self._launch(),
@@ -236,7 +255,7 @@ class StepKernels:
 
     def _attention(self, cache: Tensor, rows: int, at_cursor: bool) -> None:
         b, model, config = self._buffers, self._model, self._config
-        attention_kernel[(config.kv_heads, self._programs)](
+        attention_kernel[(config.kv_heads, self._programs, triton.cdiv(rows, ROWS))](
             b.qkv,
             cache,
             model.cosine,

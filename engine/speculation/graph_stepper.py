@@ -1,0 +1,61 @@
+"""Blocks drafted and judged wholly on the card: one read-back a cycle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from engine.errors import NumericFault
+from engine.model.runner import Runner
+from engine.sampling.sampler import Sampler
+from engine.speculation.controller import GammaController
+from engine.speculation.stepper import HostStepper, JudgedBlock, Stepper
+
+if TYPE_CHECKING:
+    from engine.model.decode_graphs import CycleResult
+
+
+@runtime_checkable
+class CycleRunner(Protocol):
+    """A runner that can do a greedy cycle by itself."""
+
+    def cycle(self, token: int, position: int, gamma: int) -> CycleResult:
+        """Draft `gamma` tokens after `token` at `position`, judge them, and read the outcome back."""
+        ...
+
+
+def make_stepper(runner: Runner, sampler: Sampler, controller: GammaController, stopped: Callable[[], bool]) -> Stepper:
+    """The card's own stepper where runner and settings allow it, else the host's. Both give the same tokens."""
+    greedy = sampler.settings.greedy and sampler.settings.repetition_penalty == 1.0
+    if isinstance(runner, CycleRunner) and greedy:
+        return GraphStepper(runner, stopped)
+    return HostStepper(runner, sampler, controller, stopped)
+
+
+class GraphStepper:
+    """See Stepper. A stop is noticed between cycles: a cycle is at most sixteen steps of the card."""
+
+    def __init__(self, runner: CycleRunner, stopped: Callable[[], bool]) -> None:
+        self._runner, self._stopped = runner, stopped
+
+    def step(self, ids: Sequence[int], gamma: int) -> JudgedBlock | None:
+        """See Stepper.step."""
+        if self._stopped():
+            return None
+        result = self._runner.cycle(ids[-1], len(ids) - 1, gamma)
+        for row in range(result.accepted + 1):
+            if not math.isfinite(result.chosen_probs[row]):
+                raise NumericFault(
+                    f"The model computed NaN for the token at position {len(ids) + row}: its weights may be damaged "
+                    "or out of range."
+                )
+        return JudgedBlock(
+            result.drafted,
+            result.drafted_probs,
+            result.chosen,
+            result.chosen_probs,
+            result.proposal_probs,
+            result.draft_seconds,
+            result.verify_seconds,
+        )

@@ -144,7 +144,7 @@ def multiply(product: Product, rows: int = ROWS) -> ProductResult:
 
 @dataclass(frozen=True)
 class Heads:
-    """Operands of attention. qkv [16, (heads + 2 kv) dim] before rotation; cache [positions, 2, kv, dim]."""
+    """Operands of attention. qkv [rows, (heads + 2 kv) dim] before rotation; cache [positions, 2, kv, dim]."""
 
     heads: int
     kv_heads: int
@@ -155,14 +155,16 @@ class Heads:
     sine: Tensor
 
 
-def make_heads(heads: int, kv_heads: int, dim: int, dtype: torch.dtype, positions: int, seed: int = 0) -> Heads:
+def make_heads(
+    heads: int, kv_heads: int, dim: int, dtype: torch.dtype, positions: int, *, rows: int = ROWS, seed: int = 0
+) -> Heads:
     generator = random(seed)
     angle = torch.arange(positions)[:, None] / 10000 ** (torch.arange(0, dim, 2) / dim)
     return Heads(
         heads,
         kv_heads,
         dim,
-        normal(generator, ROWS, (heads + 2 * kv_heads) * dim, dtype=dtype),
+        normal(generator, rows, (heads + 2 * kv_heads) * dim, dtype=dtype),
         normal(generator, positions, 2, kv_heads, dim, dtype=dtype),
         angle.cos().to(DEVICE),
         angle.sin().to(DEVICE),
@@ -184,12 +186,13 @@ def attend(
     splits = -(-cache.shape[0] // 128) + 8
     state = torch.zeros(judge.STATE_SIZE, dtype=torch.int32, device=DEVICE)
     state[judge.POSITION], state[judge.CURSOR] = position, 99 if cursor is None else cursor
-    partial_out = nan(heads.kv_heads, splits, tile, heads.dim)
-    partial_max, partial_sum = nan(heads.kv_heads, splits, tile), nan(heads.kv_heads, splits, tile)
-    arrivals = torch.zeros(heads.kv_heads, dtype=torch.int32, device=DEVICE)
-    out = nan(ROWS, heads.heads * heads.dim, dtype=qkv.dtype)
+    blocks = -(-rows // ROWS)
+    places = (blocks, heads.kv_heads, splits, tile)
+    partial_out, partial_max, partial_sum = nan(*places, heads.dim), nan(*places), nan(*places)
+    arrivals = torch.zeros(blocks, heads.kv_heads, dtype=torch.int32, device=DEVICE)
+    out = nan(len(qkv), heads.heads * heads.dim, dtype=qkv.dtype)
     with quiet():
-        attention_kernel[(heads.kv_heads, programs)](
+        attention_kernel[(heads.kv_heads, programs, blocks)](
             qkv,
             cache,
             heads.cosine,

@@ -66,7 +66,10 @@ def embed_kernel(
 
 @triton.jit
 def _peak(peaks, peak_ids, row, PARTS: tl.constexpr, PARTS_PADDED: tl.constexpr):
-    """For each of `row`: the best logit, its id (the lowest on ties), and sum exp(logit - best), from the partials."""
+    """For each of `row`: the best logit, its id (the lowest on ties), and sum exp(logit - best), from the partials.
+
+    A row with a NaN gets the sum NaN and an id that exists, so that nothing reads beyond the embedding with it.
+    """
     part = tl.arange(0, PARTS_PADDED)[:, None]
     mask = (part < PARTS) & (row >= 0)[None, :]
     values = tl.load(peaks + part * 2 * ROWS + row[None, :], mask=mask, other=float("-inf"))
@@ -74,8 +77,8 @@ def _peak(peaks, peak_ids, row, PARTS: tl.constexpr, PARTS_PADDED: tl.constexpr)
     ids = tl.load(peak_ids + part * ROWS + row[None, :], mask=mask, other=2147483647)
     best = tl.max(values, 0)
     lowest = tl.min(tl.where(values == best[None, :], ids, 2147483647), 0)
-    total = tl.sum(tl.where(sums > 0, sums * tl.exp(values - best[None, :]), 0.0), 0)
-    return best, lowest, total
+    total = tl.sum(tl.where(sums != 0, sums * tl.exp(values - best[None, :]), 0.0), 0)  # zero: no id allowed there
+    return best, tl.where(lowest == 2147483647, 0, lowest), total
 
 
 @triton.jit

@@ -12,7 +12,6 @@ from engine.files.config import ModelConfig
 from engine.files.folder import ModelFolder
 from engine.kernels.triton.choose_tiles import choose_tiles
 from engine.kernels.triton.step import PROMPT_ROWS, StepBuffers, StepKernels
-from engine.kernels.triton.tiles import prompt_tile
 from engine.model.decode_graphs import CycleResult, DecodeGraphs
 from engine.model.fused import fuse, shapes_of
 from engine.model.torch_runner import TorchRunner
@@ -53,9 +52,8 @@ class GraphRunner(TorchRunner):
             kernels, buffers, lambda done, total: progress(LoadProgress("Capturing graphs", done, total, 0, 0))
         )
         self.chunk = PROMPT_ROWS
-        narrow = {role: prompt_tile(tile) for role, tile in tiles.items()}
-        prompt_buffers = StepBuffers(self.config, narrow, self._cosine.shape[0], model, PROMPT_ROWS)
-        prompt_kernels = StepKernels(self.config, model, prompt_buffers, narrow, self.config.vocabulary)
+        prompt_buffers = StepBuffers(self.config, tiles, self._cosine.shape[0], model, PROMPT_ROWS)
+        prompt_kernels = StepKernels(self.config, model, prompt_buffers, tiles, self.config.vocabulary)
         self.graphs.read_prompts_with(prompt_kernels, prompt_buffers)
         self.graphs.use_recipe(recipe)
         self._ready: tuple[int, int] | None = None  # position and token that the card's state stands at

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -12,17 +14,19 @@ PROJECT, RESIDUAL, GATED, LOGITS, RELU = range(5)
 SHAPES = [(96, 64, 32, 64), (64, 96, 32, 64), (80, 64, 32, 32), (67, 100, 64, 32), (16, 32, 16, 32)]
 
 
-def operands(epilogue: int, n: int, k: int, dtype: torch.dtype, *, biased: bool = True, shrink: float = 1.0) -> Product:
+def operands(
+    epilogue: int, n: int, k: int, dtype: torch.dtype, *, biased: bool = True, shrink: float = 1.0, rows: int = ROWS
+) -> Product:
     """Random operands: x of a normed stream stands as stream * gain / shrink beside partial sums of its squares."""
     generator = random(n + k)
     w = normal(generator, 2 * n if epilogue == GATED else n, k, dtype=dtype, scale=k**-0.5)
     bias = normal(generator, n) if biased and epilogue != GATED else None
-    product = Product(epilogue, normal(generator, ROWS, k, dtype=dtype), w, bias, shrink=shrink)
+    product = Product(epilogue, normal(generator, rows, k, dtype=dtype), w, bias, shrink=shrink)
     if epilogue == RESIDUAL:
-        stream, gain = normal(generator, ROWS, n, scale=3.0), normal(generator, n)
+        stream, gain = normal(generator, rows, n, scale=3.0), normal(generator, n)
         product = Product(epilogue, product.x, w, bias, stream, gain, shrink=shrink)
     elif epilogue != RELU:
-        before, gain = normal(generator, ROWS, k, scale=3.0), normal(generator, k)
+        before, gain = normal(generator, rows, k, scale=3.0), normal(generator, k)
         parts = torch.stack([piece.square().sum(1) for piece in before.tensor_split(3, 1)])
         product = Product(epilogue, (before * gain / shrink).to(dtype), w, bias, squares=parts, shrink=shrink)
     return product
@@ -101,6 +105,23 @@ def test_a_row_has_the_same_bits_at_every_width(epilogue: int, dtype: torch.dtyp
         if epilogue == LOGITS:
             assert torch.equal(part.peaks[..., :rows], whole.peaks[..., :rows])
             assert torch.equal(part.peak_ids[:, :rows], whole.peak_ids[:, :rows])
+
+
+@pytest.mark.parametrize("epilogue", [PROJECT, RESIDUAL, GATED, RELU])
+def test_a_prompt_is_read_in_blocks_of_sixteen_rows(epilogue: int) -> None:
+    """Forty rows at once: each block of sixteen has the bits of a pass over its rows alone."""
+    product = operands(epilogue, 67, 100, torch.float16, rows=48).with_tile(64, 64)
+    together = multiply(product, 40)
+    assert together.y[40:].isnan().all()
+    for first in (0, 16, 32):
+        block, rows = slice(first, first + ROWS), min(ROWS, 40 - first)
+        stream = None if product.stream is None else product.stream[block]
+        squares = None if product.squares is None else product.squares[:, block].contiguous()
+        alone = multiply(replace(product, x=product.x[block], stream=stream, squares=squares), rows)
+        assert torch.equal(together.y[first : first + rows], alone.y[:rows])
+        if epilogue == RESIDUAL:
+            assert torch.equal(together.stream[first : first + rows], alone.stream[:rows])
+            assert torch.equal(together.squares[:, first : first + rows], alone.squares[:, :rows])
 
 
 @pytest.mark.parametrize("allowed", [100, 97, 64, 63, 1])

@@ -1,8 +1,13 @@
-"""A tile of rows times a weight matrix, with what comes before and after folded in.
+"""Sixteen rows times a weight matrix, with what comes before and after folded in.
 
 RMS norm costs no kernel of its own: the producer of the residual stream stores stream * gain and, per program, a
 partial sum of squares; the consumer multiplies those products and scales by 1 / rms in its epilogue, the partial sums
-added in a fixed order. Oracle: `engine.kernels.reference.operations` (linear, add_norm, gated_silu, relu).
+added in a fixed order.
+
+A prompt is read sixty-four rows at a time by the same tiles of sixteen: four programs share a block of the weight,
+which the card's cache serves after the first, and every row has the bits that a decode step would give it.
+
+Oracle: `engine.kernels.reference.operations` (linear, add_norm, gated_silu, relu).
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ import triton.language as tl
 
 from engine.kernels.triton.hardware import launch_dependents, multiply, prefetch_line, wait_for_predecessor
 
+ROWS = tl.constexpr(16)
 PROJECT, RESIDUAL, GATED = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 LOGITS, RELU = tl.constexpr(3), tl.constexpr(4)
 LINE_VALUES = tl.constexpr(64)  # two-byte values of a 128-byte cache line
@@ -19,11 +25,11 @@ LINE_VALUES = tl.constexpr(64)  # two-byte values of a 128-byte cache line
 
 @triton.jit
 def _inverse_rms(
-    squares, row, PARTS: tl.constexpr, PARTS_PADDED: tl.constexpr, WIDTH: tl.constexpr, epsilon, ROWS: tl.constexpr
+    squares, row, PARTS: tl.constexpr, PARTS_PADDED: tl.constexpr, WIDTH: tl.constexpr, epsilon, HEIGHT: tl.constexpr
 ):
     part = tl.arange(0, PARTS_PADDED)
     mask = (part < PARTS)[:, None]
-    total = tl.sum(tl.load(squares + part[:, None] * ROWS + row[None, :], mask=mask, other=0.0), 0)
+    total = tl.sum(tl.load(squares + part[:, None] * HEIGHT + row[None, :], mask=mask, other=0.0), 0)
     return 1.0 / tl.sqrt(total / WIDTH + epsilon)
 
 
@@ -39,7 +45,7 @@ def matmul_kernel(
     squares_out,  # RESIDUAL: [programs, 16]
     peaks,  # LOGITS: [programs, 2, 16] float32: largest logit, sum exp(logit - largest)
     peak_ids,  # LOGITS: [programs, 16] int32: where it stands
-    rows,  # rows in use, 1 to 16
+    rows,  # rows in use, 1 to HEIGHT
     N,
     allowed,  # LOGITS: ids below this may be chosen
     epsilon,
@@ -55,11 +61,11 @@ def matmul_kernel(
     SHRINK: tl.constexpr,  # power of two that keeps stream * gain inside float16
     AHEAD: tl.constexpr,  # weight values of each row to prefetch before waiting
     DEPENDENT: tl.constexpr,
-    ROWS: tl.constexpr = 16,  # rows of the tile: 16 to decode, 64 to read a prompt; the same bits for each row
+    HEIGHT: tl.constexpr = 16,  # rows of the buffers: 16 to decode, more to read a prompt
 ):
-    program = tl.program_id(0)
+    program = tl.program_id(1)
     column = program * BLOCK_N + tl.arange(0, BLOCK_N)
-    row = tl.arange(0, ROWS)
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)  # programs of one weight block run side by side
     inner = tl.arange(0, BLOCK_K)
     inside = column < N
     weights = w + column[:, None].to(tl.int64) * K + inner[None, :]
@@ -99,7 +105,7 @@ def matmul_kernel(
                 us = tl.load(weights + offset, mask=mask, other=0.0, eviction_policy="evict_first")
             ups = multiply(us, xs, ups)
     if NORMED:
-        scale = _inverse_rms(squares_in, row, PARTS, PARTS_PADDED, K, epsilon, ROWS) * SHRINK
+        scale = _inverse_rms(squares_in, row, PARTS, PARTS_PADDED, K, epsilon, HEIGHT) * SHRINK
         sums = sums * scale[None, :]
         if EPILOGUE == GATED:
             ups = ups * scale[None, :]
@@ -119,7 +125,7 @@ def matmul_kernel(
         tl.store(at, now, mask=written)
         following = tl.load(gain + column, mask=inside, other=0.0)
         tl.store(out, (now * following[:, None] * (1.0 / SHRINK)).to(y.dtype.element_ty), mask=written)
-        tl.store(squares_out + program * ROWS + row, tl.sum(tl.where(written, now * now, 0.0), 0))
+        tl.store(squares_out + program * HEIGHT + row, tl.sum(tl.where(written, now * now, 0.0), 0))
     if EPILOGUE == LOGITS:
         tl.store(out, sums, mask=written)
         eligible = (column < allowed)[:, None]

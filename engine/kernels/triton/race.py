@@ -88,9 +88,7 @@ def race_kernel(
     weight = softmax_weight(score, top, settings)
     kept = inside & (ordered_key(score) >= least_kept_key(settings, digits, found, row, allowed))
     if tl.load(settings + _TOP_P) < 1.0:
-        kept = _within_top_p(
-            weight, kept, settings, digits, found, last_digits, part, row, PARTS, PARTS_PADDED
-        )
+        kept = _within_top_p(weight, kept, settings, digits, found, last_digits, part, row, PARTS, PARTS_PADDED)
     kept = kept & (weight >= tl.load(settings + _MIN_P).to(tl.float32))
     weight = tl.where(kept, weight, 0.0)
     high, low = hash_words(tl.load(seed), tl.load(state) + place + 1, column)

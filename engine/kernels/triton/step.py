@@ -220,7 +220,7 @@ class StepKernels:
         n, k = w.shape
         if epilogue == GATED:
             n //= 2
-        matmul_kernel[(triton.cdiv(n, tile.block_n),)](
+        matmul_kernel[(triton.cdiv(rows, ROWS), triton.cdiv(n, tile.block_n))](
             x,
             w,
             bias if bias is not None else b.stream,
@@ -247,7 +247,7 @@ class StepKernels:
             SHRINK=self._shrink,
             AHEAD=tile.ahead if self._dependent else 0,
             DEPENDENT=self._dependent,
-            ROWS=b.height,
+            HEIGHT=b.height,
             num_warps=tile.warps,
             num_stages=tile.stages,
             **self._launch(),

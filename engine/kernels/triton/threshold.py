@@ -12,7 +12,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from engine.kernels.triton.hardware import exact_exp, launch_dependents, wait_for_predecessor
+from engine.kernels.triton.hardware import INTERPRETED, exact_exp, launch_dependents, wait_for_predecessor
 from engine.kernels.triton.judge import TOKENS
 
 # Places in SETTINGS (float64).
@@ -28,6 +28,7 @@ _TEMPERATURE, _TOP_K, _TOP_P, _PENALTY = tl.constexpr(0), tl.constexpr(1), tl.co
 _COUNT_LEVELS, _LEVELS = tl.constexpr(COUNT_LEVELS), tl.constexpr(LEVELS)
 _TOKENS = tl.constexpr(TOKENS)
 _DIGITS = tl.constexpr(DIGITS)
+_AT_ONCE = tl.constexpr(DIGITS if INTERPRETED else 8)  # digits summed at a time: more would spill registers
 _LEVELS_PADDED = tl.constexpr(512)  # LEVELS * DIGITS, rounded up to a power of two
 _UNITS = tl.constexpr(2.0**44)
 ROWS = tl.constexpr(16)
@@ -76,8 +77,10 @@ def _descend(digits, found, row, LEVEL: tl.constexpr, goal):
 def least_kept_key(settings, digits, found, row, allowed):
     """The ordered key of the k-th best score, int64; 0 where top-k keeps all."""
     top_k = tl.load(settings + _TOP_K).to(tl.int64)
-    key, _ = _descend(digits, found, row, _COUNT_LEVELS - 1, top_k)
-    return tl.where((top_k > 0) & (top_k < allowed), key, 0)
+    key = top_k * 0
+    if (top_k > 0) & (top_k < allowed):
+        key, _ = _descend(digits, found, row, _COUNT_LEVELS - 1, top_k)
+    return key
 
 
 @triton.jit
@@ -190,9 +193,12 @@ def narrow_kernel(
         if part == 0:
             tl.store(found + at * 2, prefix)
             tl.store(found + at * 2 + 1, above)
-        digit = tl.arange(0, _DIGITS)
-        here = match[:, None] & (((key >> SHIFT) & 31).to(tl.int32)[:, None] == digit[None, :])
-        sums = tl.sum(tl.where(here, value[:, None], 0), 0).to(tl.int64)
-        tl.atomic_add(digits + at * _DIGITS + digit, sums, mask=sums != 0, sem="relaxed")
-        if LEVEL == _LEVELS - 1:
-            tl.store(last_digits + (row * PARTS + part) * _DIGITS + digit, sums)
+        own = ((key >> SHIFT) & (_DIGITS - 1)).to(tl.int32)
+        if (tl.max(match.to(tl.int32), 0) > 0) | (LEVEL == _LEVELS - 1):
+            for first in range(0, _DIGITS, _AT_ONCE):
+                digit = first + tl.arange(0, _AT_ONCE)
+                here = match[:, None] & (own[:, None] == digit[None, :])
+                sums = tl.sum(tl.where(here, value[:, None], 0), 0).to(tl.int64)
+                tl.atomic_add(digits + at * _DIGITS + digit, sums, mask=sums != 0, sem="relaxed")
+                if LEVEL == _LEVELS - 1:
+                    tl.store(last_digits + (row * PARTS + part) * _DIGITS + digit, sums)

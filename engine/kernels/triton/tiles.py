@@ -90,12 +90,6 @@ def fitted(tile: Tile, n: int, k: int) -> Tile:
     return Tile(block_n, block_k, tile.warps, tile.stages, ahead)
 
 
-def prompt_tile(tile: Tile) -> Tile:
-    """The tile that reads prompts, 64 rows at once, to the same bits as `tile`: as many rows of the weight, because
-    those choose the tensor core instruction, and less of K at a time, which does not change the order of the sum."""
-    return Tile(tile.block_n, min(tile.block_k, 64), tile.warps, 3)
-
-
 class TileCache:
     """Tiles found by tuning on one card, kept in a JSON file; a missing or broken file counts as empty."""
 

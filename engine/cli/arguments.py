@@ -10,6 +10,7 @@ from typing import NoReturn
 from engine.settings import GenerateRequest, Message, Sampling, Speculation
 
 BAD_INPUT = 2
+SHAPE_NAMES = ("llama2-7b", "llama3-8b", "smollm2-135m", "wide-8192")
 
 DESCRIPTION = "Answers with a language model that drafts with a cheap variant of itself; the text is the model's own."
 
@@ -25,7 +26,7 @@ class OneSentenceParser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parsed options; exits with status 2 and one sentence for what cannot be understood."""
     parser = OneSentenceParser(prog="specular-cli", description=DESCRIPTION)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="generate | chat | prove")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="generate | chat | prove | bench")
 
     generate = commands.add_parser("generate", help="answer one prompt and exit")
     generate.add_argument("--prompt", required=True, metavar="TEXT", help="what the user says")
@@ -33,6 +34,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     generate.add_argument("--json", action="store_true", help="print one JSON object: text, ids, cycles and figures")
     chat = commands.add_parser("chat", help="hold a conversation in the terminal")
     prove = commands.add_parser("prove", help="compare speculation with plain decoding, bit for bit")
+    add_bench_options(commands.add_parser("bench", help="measure decode steps of a model shape on the card"))
     for command in (generate, chat, prove):
         add_model_options(command)
     for command in (generate, chat):
@@ -47,6 +49,15 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--model", default="starter", help="a folder, a .gguf file, or starter (the default)")
     model.add_argument("--context", type=int, metavar="N", help="tokens the conversation may hold")
     model.add_argument("--device", choices=("cpu", "cuda"), help="where to compute; chosen by itself when left out")
+
+
+def add_bench_options(parser: argparse.ArgumentParser) -> None:
+    """Options of `bench`. The shapes are named here, because looking them up would import torch."""
+    parser.add_argument("--shape", required=True, choices=SHAPE_NAMES, help="whose sizes to use, with random weights")
+    parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float16"), help="of weights and cache")
+    parser.add_argument("--kv-length", type=int, default=512, metavar="N", help="tokens in the KV cache; 512")
+    parser.add_argument("--tune", action="store_true", help="try tile sizes and keep the best for this card")
+    parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
 
 
 def add_proof_options(parser: argparse.ArgumentParser) -> None:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from engine.cli.arguments import BAD_INPUT, parse, request_for
+from engine.cli.bench import bench
 from engine.cli.chat import chat
 from engine.cli.printer import ReplyPrinter
 from engine.cli.prove import prove
@@ -60,6 +61,8 @@ def main(arguments: Sequence[str] | None = None, make_engine: Callable[[], Engin
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a narrow terminal encoding must not end a reply
     try:
+        if options.command == "bench":
+            return bench(options)
         StatusLine().show("Starting the engine")
         engine = make_engine()
         try:

@@ -1,0 +1,63 @@
+"""`specular-cli bench`: refused in one sentence without a card; its table; shapes named alike in both places."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.bench.shapes import SHAPES, matrix_bytes
+from engine.bench.steps import StepReport
+from engine.cli.arguments import SHAPE_NAMES
+from engine.cli.bench import table
+from engine.cli.main import main
+
+REPORT = StepReport(
+    shape="llama2-7b",
+    dtype="bfloat16",
+    card="a card",
+    layers=32,
+    kv_length=512,
+    weight_bytes=13_214_154_752,
+    copy_bytes_per_second=4.28e12,
+    step_seconds=0.004,
+    bandwidth_share=0.772,
+    verify={1: 1.0, 8: 1.009, 16: 1.021},
+    overhead_seconds=0.00004,
+    rows_equal=True,
+    tiles={"qkv": "64x128w4s4a0"},
+)
+
+
+def test_the_command_line_names_exactly_the_shapes_there_are() -> None:
+    assert set(SHAPE_NAMES) == set(SHAPES)
+
+
+def test_bytes_of_a_step_are_those_of_the_published_shape() -> None:
+    assert matrix_bytes(SHAPES["llama2-7b"].config, 32) == 13_214_154_752
+    assert matrix_bytes(SHAPES["smollm2-135m"].config, 30) == 268_959_744
+
+
+def test_table_gives_time_bandwidth_ratios_and_overhead() -> None:
+    text = table(REPORT)
+    assert "4.000 ms, 250.0 tok/s" in text
+    assert "77.2% of the 4.28 TB/s of a copy" in text
+    assert "v(8) 1.009  v(16) 1.021" in text
+    assert "0.040 ms a cycle" in text
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card")
+def test_without_a_card_it_says_so_in_one_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["bench", "--shape", "llama2-7b", "--json", str(tmp_path / "out.json")]) == 2
+    assert capsys.readouterr().err.strip() == "specular-cli: No NVIDIA card was found on this computer."
+    assert not (tmp_path / "out.json").exists()
+
+
+@pytest.mark.gpu
+def test_on_a_card_a_small_shape_is_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["bench", "--shape", "smollm2-135m", "--json", str(tmp_path / "out.json")]) == 0
+    figures = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    assert figures["rows_equal"] and figures["step_seconds"] > 0
+    assert "equal bits at every width" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,9 @@ def test_events_come_in_order_and_the_last_is_finished(engine: Engine) -> None:
     made = reply(engine, request(prompt, 10, gamma=2))
     kinds = [type(event) for event in made.events]
     assert kinds == sorted(kinds, key=[PrefillProgress, CycleEvent, Finished].index)
-    assert [(event.done, event.total) for event in made.prefills] == [(0, 150), (64, 150), (128, 150), (150, 150)]
+    done = [event.done for event in made.prefills]
+    assert (done[0], done[-1]) == (0, 150) and {event.total for event in made.prefills} == {150}
+    assert all(0 < later - earlier <= 64 for earlier, later in pairwise(done))
     assert (made.finished.prompt_tokens, made.finished.reused_tokens) == (150, 0)
     assert made.finished.prefill_seconds > 0 and made.finished.decode_seconds > 0
     assert made.finished.message is None
@@ -251,10 +254,11 @@ def test_c49_a_stop_during_a_long_prefill_ends_it_at_the_next_chunk(engine: Engi
     thread.join()
     assert made.finished.reason is StopReason.STOPPED and made.ids == []
     assert runner.fulls == 2, "the chunk in progress ends, the next does not begin"
-    assert made.prefills[-1].done == 128
+    read = made.prefills[-1].done
+    assert 0 < read <= 128
     again = reply(engine, request(prompt, 5))
     assert again.ids == alone
-    assert again.finished.reused_tokens == 128, "what was read before the stop is still good"
+    assert again.finished.reused_tokens == read, "what was read before the stop is still good"
 
 
 @pytest.mark.parametrize("plain", [True, False])

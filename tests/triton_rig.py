@@ -58,7 +58,7 @@ def assert_close(actual: Tensor, expected: Tensor, dtype: torch.dtype) -> None:
 
 @dataclass(frozen=True)
 class Product:
-    """Operands of a matrix kernel. x [16, K], w [N or 2 N, K]; squares None: x is not a normed stream."""
+    """Operands of a matrix kernel. x [rows in sixteens, K], w [N or 2 N, K]; squares None: x is not a normed stream."""
 
     epilogue: int
     x: Tensor
@@ -93,22 +93,22 @@ class ProductResult:
 
 def multiply(product: Product, rows: int = ROWS) -> ProductResult:
     """One launch for `rows` rows; rows of x beyond them become NaN first."""
-    n, k = product.columns, product.x.shape[1]
+    n, (height, k) = product.columns, product.x.shape
     programs = -(-n // product.block_n)
     x = product.x.clone()
     x[rows:] = NAN
     dtype = torch.float32 if product.epilogue == 3 else product.w.dtype
     unused = nan(1)
     result = ProductResult(
-        y=nan(ROWS, n, dtype=dtype),
-        stream=nan(ROWS, n) if product.stream is None else product.stream.clone(),
-        squares=nan(programs, ROWS),
+        y=nan(height, n, dtype=dtype),
+        stream=nan(height, n) if product.stream is None else product.stream.clone(),
+        squares=nan(programs, height),
         peaks=nan(programs, 2, ROWS),
         peak_ids=torch.full((programs, ROWS), -1, dtype=torch.int32, device=DEVICE),
     )
     parts = 1 if product.squares is None else product.squares.shape[0]
     with quiet():
-        matmul_kernel[(programs,)](
+        matmul_kernel[(-(-rows // ROWS), programs)](
             x,
             product.w,
             unused if product.bias is None else product.bias,
@@ -135,6 +135,7 @@ def multiply(product: Product, rows: int = ROWS) -> ProductResult:
             SHRINK=product.shrink,
             AHEAD=0,
             DEPENDENT=DEPENDENT,
+            HEIGHT=height,
             num_warps=4,
             num_stages=2,
             **LAUNCH,

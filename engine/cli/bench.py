@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from engine.cli.session import StatusLine
 from engine.errors import BadSetting, SpecularError
-from engine.kernels.dispatch import choose_device
 
 if TYPE_CHECKING:
     from engine.bench.steps import StepReport
@@ -21,6 +20,8 @@ def bench(options: argparse.Namespace) -> int:
 
     Raises BadSetting where there is no card for it, SpecularError where the shape does not fit its memory.
     """
+    from engine.kernels.dispatch import choose_device
+
     choose_device("cuda")
     StatusLine().show(f"Measuring {options.shape}")
     import torch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -26,7 +27,8 @@ from engine.recipe import Recipe
 from engine.records import LoadProgress
 from engine.sampling.distribution import require_finite
 
-CHUNK = 64  # prompt tokens a pass: enough to amortise reading the weights, short enough to stop within a second
+CHUNK, LEAST_CHUNK = 64, 8  # prompt tokens a pass: most, enough to amortise reading the weights, and fewest
+CHUNK_SECONDS = 0.25  # what such a pass should take, so that a stop takes effect within a second beside other work too
 DRAFT_BITS = (16, 8)
 DEFAULT_RECIPE = Recipe(weight_bits=8)
 
@@ -44,7 +46,7 @@ class CompiledRunner:
         progress: Callable[[LoadProgress], None],
         cancelled: Callable[[], bool],
     ) -> None:
-        self.config, self.capacity, self.chunk = folder.config, capacity, CHUNK
+        self.config, self.capacity, self._chunk = folder.config, capacity, CHUNK
         self._weights = HostWeights(folder, progress, cancelled)
         self._team = Team(thread_count())
         try:
@@ -68,13 +70,22 @@ class CompiledRunner:
         return self._recipe
 
     @property
+    def chunk(self) -> int:
+        """See Runner.chunk. Fewer where passes take long; what a row computes is the same in any chunk."""
+        return self._chunk
+
+    @property
     def draft_bytes(self) -> int:
         """Memory of the draft's own copies."""
         return draft_copy.size_of(self._copies) + draft_copy.size_of(self._neuron_major)
 
     def full(self, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
         """See Runner.full."""
-        return self._pass(self._full, tokens, position, wanted)
+        began = time.perf_counter()
+        logits = self._pass(self._full, tokens, position, wanted)
+        if not wanted and len(tokens) == self._chunk:
+            self._chunk = fitting_chunk(self._chunk, time.perf_counter() - began)
+        return logits
 
     def draft(self, token: int, position: int) -> np.ndarray:
         """See Runner.draft."""
@@ -166,6 +177,12 @@ class CompiledRunner:
         kinds = {0: "F32", 1: "F16", 2: "BF16"}
         downs = [self._weights.matrix(name) for name in names]
         return np.stack([np.linalg.norm(as_float32(down.owner[0], kinds[down.kind]), axis=0) for down in downs])
+
+
+def fitting_chunk(rows: int, seconds: float) -> int:
+    """Rows a prefill pass should have next, when one of `rows` took so long: a multiple of eight, at most doubled."""
+    fitting = min(2.0 * rows, rows * CHUNK_SECONDS / max(seconds, 1e-9))
+    return min(CHUNK, max(LEAST_CHUNK, int(fitting) // 8 * 8))
 
 
 def thread_count() -> int:

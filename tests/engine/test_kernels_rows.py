@@ -10,7 +10,7 @@ import pytest
 
 import engine.model.compiled_runner as compiled_runner_module
 from builders import tiny_llama
-from engine.model.compiled_runner import CompiledRunner
+from engine.model.compiled_runner import CompiledRunner, fitting_chunk
 from engine.model.programme import Buffer
 from engine_rig import RECIPES, compiled_runner, same_bits, step_logits
 
@@ -101,3 +101,29 @@ def test_any_number_of_threads_gives_the_same_bits(dtype: str, tmp_path: Path, m
             results.append([prefill, steps, draft, *runner._memory.cache, *copies])
     for other in results[1:]:
         assert same_bits(other, results[0])
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds", "expected"),
+    [(64, 0.1, 64), (64, 0.25, 64), (64, 0.5, 32), (64, 0.51, 24), (64, 9.0, 8), (8, 0.01, 16), (24, 0.2, 24), (8, 0, 16)],
+)
+def test_a_chunk_fits_the_time_a_stop_may_take(rows: int, seconds: float, expected: int) -> None:
+    assert fitting_chunk(rows, seconds) == expected
+
+
+def test_slow_passes_shorten_the_chunks_of_a_prompt_and_quick_ones_lengthen_them(
+    runner: CompiledRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert runner.chunk == 64
+    monkeypatch.setattr(compiled_runner_module, "CHUNK_SECONDS", 1e-9)
+    runner.full(IDS[:64], 0, 1)
+    runner.full(IDS[:20], 0, 0)
+    assert runner.chunk == 64, "a pass that is wanted for logits, or a last short one, tells nothing"
+    runner.full(IDS[:64], 0, 0)
+    assert runner.chunk == 8
+    monkeypatch.setattr(compiled_runner_module, "CHUNK_SECONDS", 1e9)
+    grown = []
+    for _ in range(4):
+        runner.full(IDS[: runner.chunk], 0, 0)
+        grown.append(runner.chunk)
+    assert grown == [16, 32, 64, 64]

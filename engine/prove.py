@@ -26,6 +26,7 @@ from engine.settings import GenerateRequest, Message, Sampling, Speculation
 
 GAMMAS = (1, 2, 3, 4, 5, 6, 7, 8, None)  # None: as the controller chooses
 TURN_TOKENS = 256  # longest reply, so that many prompts are reread and many prefixes reused
+TURNS = 8  # most replies of a conversation: each rereads all before it, and some models end theirs at once
 LATER_SHARE = 64  # least tokens of a conversation after the first round, so that prompts do not outweigh replies
 DIGEST_BYTES = 16
 
@@ -161,25 +162,24 @@ class _Proof:
         round_number = 0
         try:
             while self.compared < self.wanted and not any(result.difference for result in self.results):
-                share = -(-(self.wanted - self.compared) // len(self.prompts))
-                if round_number:
-                    share = max(share, LATER_SHARE)
                 for index in range(len(self.prompts)):
-                    most = min(share, self.wanted - self.compared)
-                    if most > 0:
-                        self._prove_conversation(index, round_number, most)
+                    left = self.wanted - self.compared
+                    share = -(-left // (len(self.prompts) - index))  # what some prompts fell short of, the next make
+                    if left > 0:
+                        least = LATER_SHARE if round_number else 1
+                        self._prove_conversation(index, round_number, min(left, max(share, least)))
                 round_number += 1
         except _Stopped:
             return True
         return False
 
     def _prove_conversation(self, index: int, round_number: int, most: int) -> None:
-        """Make a conversation of `most` reply tokens both ways; one that fills the context ends sooner."""
+        """Make a conversation of `most` reply tokens both ways; one that fills the context or TURNS ends sooner."""
         name = self.prompts[index].name
         plain: list[tuple[GenerateRequest, _Reply]] = []
         left = most
         request = self._first_request(index, round_number)
-        while left > 0 and (not plain or self._fits(request)):
+        while left > 0 and len(plain) < TURNS and (not plain or self._fits(request)):
             request = replace(request, max_new_tokens=min(TURN_TOKENS, -(-most // 2), left))
             self.engine.forget()
             self.recorder.gaps = True

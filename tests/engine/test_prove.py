@@ -19,10 +19,10 @@ from engine.errors import BadSetting, NoModel, PromptTooLong, SpecularError
 from engine.model.compiled_runner import CompiledRunner
 from engine.model.observed import observe
 from engine.proof import PromptProof, ProofProgress
-from engine.prove import GAMMAS, TURN_TOKENS
+from engine.prove import GAMMAS, TURN_TOKENS, TURNS
 from engine.prove_prompts import FOLLOW_UPS, PROMPTS, ProofPrompt
 from engine.settings import GenerateRequest, Message, Sampling, Speculation
-from engine_rig import loaded_engine, no_end_tokens, reply, step_logits
+from engine_rig import end_tokens, loaded_engine, no_end_tokens, reply, step_logits
 
 TWO = PROMPTS[:2]
 
@@ -116,8 +116,19 @@ def test_replies_that_end_early_are_made_up_for(tmp_path: Path) -> None:
     with loaded_engine(folder) as engine:
         report = engine.prove(300, prompts=TWO)
     assert report.tokens == 300 and report.difference is None
-    assert max(result.turns for result in report.results) > 2
+    assert 2 < max(result.turns for result in report.results) <= TURNS
     assert len(report.results) > 2 and report.prompts == 2
+
+
+def test_a_model_that_ends_every_reply_at_once_is_asked_in_bounded_conversations(tmp_path: Path) -> None:
+    with loaded_engine(end_tokens(tiny_llama(tmp_path), list(range(290)))) as engine:
+        report = engine.prove(TURNS * 3, prompts=TWO)
+    assert report.tokens == TURNS * 3 and report.difference is None
+    assert [(result.prompt, result.tokens, result.turns) for result in report.results] == [
+        ("chat", TURNS, TURNS),
+        ("story", TURNS, TURNS),
+        ("chat", TURNS, TURNS),
+    ]
 
 
 def test_long_conversations_are_split_into_replies(tmp_path: Path) -> None:

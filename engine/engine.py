@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from engine.errors import EngineBusy, LoadCancelled, NoModel, PromptTooLong, SpecularError
+from engine.errors import EngineBusy, LoadCancelled, NoModel, PromptTooLong, SpecularError, is_out_of_memory
 from engine.files.resolve import SizeEstimate, estimate_bytes
 from engine.model.loaded import LoadedModel, load_model
 from engine.model.observed import PassObserver, observe
@@ -65,7 +65,9 @@ class Engine:
             if self._cancel.is_set():  # during the last tensor
                 loaded.close()
                 raise LoadCancelled("Loading was cancelled.")
-        except MemoryError as error:
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
             raise SpecularError(f"There is not enough memory to load {model}.") from error
         finally:
             self._busy = False
@@ -191,9 +193,11 @@ class Engine:
             decode_began = time.perf_counter()
             yield from loop.cycles()
             loaded.cached = loop.ids[:-1]
-        except (SpecularError, MemoryError) as error:
+        except (SpecularError, MemoryError, RuntimeError) as error:
+            if not isinstance(error, SpecularError) and not is_out_of_memory(error):
+                raise
             loop.reason = StopReason.FAILED
-            message = str(error) or "There is not enough memory to go on."
+            message = str(error) if isinstance(error, SpecularError) else "There is not enough memory to go on."
         finally:
             self._busy = False
         yield Finished(
@@ -215,7 +219,9 @@ class Engine:
             return
         try:
             loaded.runner.use_recipe(wanted)
-        except MemoryError as error:
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
             raise SpecularError("There is not enough memory for a draft by this recipe.") from error
         loaded.controller = GammaController()
 

@@ -27,6 +27,11 @@ class TemplateError(SpecularError):
     """A chat template failed, was unsafe or took too long; the text names the cause."""
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, on the host or on a card. torch is not imported to ask: its error is known by name."""
+    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+
+
 class EngineBusy(SpecularError):
     """A reply or a load is running and the command needs an idle engine."""
 

@@ -44,12 +44,14 @@ class GraphStepper:
         if self._stopped():
             return None
         result = self._runner.cycle(ids[-1], len(ids) - 1, gamma)
-        for row in range(result.accepted + 1):
-            if not math.isfinite(result.chosen_probs[row]):
-                raise NumericFault(
-                    f"The model computed NaN for the token at position {len(ids) + row}: its weights may be damaged "
-                    "or out of range."
-                )
+        if gamma and not _sound(result):
+            # A row that plain decoding would never compute may be at fault, one behind a wrong proposal.
+            result = self._runner.cycle(ids[-1], len(ids) - 1, 0)
+        if not _sound(result):
+            raise NumericFault(
+                f"The model computed NaN for the token at position {len(ids)}: "
+                "its weights may be damaged or out of range."
+            )
         return JudgedBlock(
             result.drafted,
             result.drafted_probs,
@@ -59,3 +61,8 @@ class GraphStepper:
             result.draft_seconds,
             result.verify_seconds,
         )
+
+
+def _sound(result: CycleResult) -> bool:
+    """Whether every probability of the rows that count is a number."""
+    return all(math.isfinite(p) for p in result.chosen_probs[: result.accepted + 1])

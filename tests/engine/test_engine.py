@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from builders import byte_tokenizer, read_safetensors, tiny_llama, write_safetensors
 from engine.engine import Engine
@@ -173,6 +174,32 @@ def test_too_little_memory_for_a_recipe_is_a_sentence_and_the_engine_goes_on(
     with pytest.raises(SpecularError, match="memory"):
         engine.generate(request(PROMPT, recipe=Recipe(weight_bits=16)))
     assert reply(engine, request(PROMPT, 5)).finished.new_tokens == 5
+
+
+@pytest.mark.parametrize("shortage", [MemoryError, torch.OutOfMemoryError], ids=["host", "card"])
+def test_too_little_memory_in_a_reply_keeps_what_was_written_and_trusts_no_cache(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, shortage: type[Exception]
+) -> None:
+    assert engine._loaded is not None
+    whole = reply(engine, request(PROMPT, 12)).ids
+    runner, passes = engine._loaded.runner, 0
+    full = runner.full
+
+    def fail_late(*arguments: object) -> np.ndarray:
+        nonlocal passes
+        passes += 1
+        if passes == 3:
+            raise shortage
+        return full(*arguments)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "full", fail_late)
+        broken = reply(engine, request(PROMPT, 12))
+    assert broken.finished.reason is StopReason.FAILED
+    assert broken.finished.message == "There is not enough memory to go on."
+    assert 0 < len(broken.ids) < 12 and broken.ids == whole[: len(broken.ids)]
+    after = reply(engine, request(PROMPT, 12))
+    assert after.ids == whole and after.finished.reused_tokens == 0
 
 
 @pytest.mark.parametrize(

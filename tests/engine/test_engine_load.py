@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 import engine.model.compiled_runner as compiled_runner_module
 from builders import byte_tokenizer, shard, tiny_llama, write_gguf, write_json
@@ -192,13 +193,14 @@ def test_an_error_in_the_progress_callback_escapes_and_leaves_nothing_behind(eng
     assert reply(engine, WANTED).finished.new_tokens == 20
 
 
+@pytest.mark.parametrize("shortage", [MemoryError, torch.OutOfMemoryError], ids=["host", "card"])
 def test_too_little_memory_is_a_sentence_and_keeps_the_old_model(
-    engine: Engine, second: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, second: Path, monkeypatch: pytest.MonkeyPatch, shortage: type[Exception]
 ) -> None:
     before, threads = reply(engine, WANTED).ids, kernel_threads()
 
     def fail(self: object) -> None:
-        raise MemoryError
+        raise shortage
 
     with monkeypatch.context() as patch:
         patch.setattr(compiled_runner_module.CompiledRunner, "_allocate", fail)

@@ -5,6 +5,9 @@ Everything a kernel must not read is NaN, and so is everything it must write.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,9 +34,12 @@ NAN = float("nan")
 Tensor = torch.Tensor
 
 
-def quiet() -> np.errstate:
+@contextmanager
+def quiet() -> Iterator[None]:
     """NumPy interprets the kernels and would warn of the NaN and infinities that are meant to be there."""
-    return np.errstate(all="ignore")
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
 
 
 def random(seed: int) -> torch.Generator:

@@ -1,0 +1,127 @@
+"""On a card: captured steps replay what a launch computes, hand their state on, and speculation changes no bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from builders import byte_tokenizer, tiny_llama
+from engine.engine import Engine
+from engine.kernels.triton import judge
+from engine.model.decode_graphs import DecodeGraphs
+from engine.recipe import Recipe
+from engine.sampling.accept import accept
+from engine_rig import no_end_tokens, random_prompts, reply, request
+from step_rig import VOCABULARY, Step, make_step, small_model
+from triton_rig import DTYPES
+
+pytestmark = pytest.mark.gpu
+
+IDS = np.random.default_rng(6).integers(0, VOCABULARY, 400).tolist()
+SKIPPING = Recipe(weight_bits=16, skipped_attention=(1,), skipped_mlp=(2,))
+
+
+def captured(step: Step) -> DecodeGraphs:
+    graphs = DecodeGraphs(step.kernels, step.buffers, lambda done, total: None)
+    graphs.read_prompts_with(step.prompt_kernels, step.prompt_buffers)
+    graphs.use_recipe(SKIPPING)
+    return graphs
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_replays_equal_launches_at_every_width_and_position(dtype: torch.dtype, tmp_path: Path) -> None:
+    step = make_step(small_model(tmp_path, dtype, layers=3), capacity=400)
+    graphs = captured(step)
+    for first in range(0, 320, 64):
+        graphs.read_prompt(first, IDS[first : first + 64])
+    graphs.synchronize()
+    for position in (0, 1, 100, 120, 127, 128, 129, 300):
+        whole = step.full(position, IDS[position : position + 16]).cpu()
+        assert whole.isfinite().all()
+        for rows in range(1, 17):
+            block = IDS[position : position + rows]
+            assert torch.equal(step.full(position, block).cpu(), whole[:rows]), (position, rows)
+            torch.cuda.synchronize()
+            graphs.begin(position, block)
+            graphs.run_full(rows)
+            assert torch.equal(graphs.logits(rows), whole[:rows]), (position, rows)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_twenty_cycles_hand_their_state_on_without_the_host(dtype: torch.dtype, tmp_path: Path) -> None:
+    """Blocks of every width, one after the other, beside a simulation by single launches that the host leads."""
+    folder = small_model(tmp_path, dtype, layers=3)
+    step, graphs = make_step(folder), captured(make_step(folder))
+    step.prompt(0, IDS[:64])
+    torch.cuda.synchronize()
+    graphs.read_prompt(0, IDS[:64])
+    graphs.synchronize()
+    position, token, accepted, tested = 20, IDS[20], 0, 0
+    graphs.begin(position, [token])
+    for cycle in range(20):
+        gamma = cycle % 6
+        result = graphs.cycle(gamma)
+        step.begin(position, [token])
+        for _ in range(gamma):
+            step.draft(SKIPPING)
+        drafted = step.buffers.state[judge.TOKENS + 1 : judge.TOKENS + 1 + gamma].tolist()
+        chosen = step.full(position, [token, *drafted]).argmax(1).tolist()
+        outcome = accept(drafted, chosen)
+        assert (list(result.drafted), list(result.chosen), result.accepted) == (drafted, chosen, outcome.accepted)
+        position, token = position + outcome.accepted + 1, outcome.next_id
+        accepted, tested = accepted + outcome.accepted, tested + outcome.tested
+    assert 0 < accepted < tested, "the test must see both right and wrong proposals"
+
+
+@contextmanager
+def card_engine(folder: Path, dtype: torch.dtype, *, talks: bool) -> Iterator[Engine]:
+    """A model of six layers on the card, in captured graphs. talks: with a tokenizer, which brings end tokens."""
+    name = str(dtype).removeprefix("torch.")
+    options = {"layers": 6, "hidden": 128, "heads": 4, "kv_heads": 2, "positions": 4096, "std": 0.1}
+    model = no_end_tokens(tiny_llama(folder, dtype=name, **options))
+    if talks:
+        byte_tokenizer(model, eos="<pad>")
+    engine = Engine()
+    try:
+        info = engine.load(str(model), context=2048, device="cuda")
+        assert info.kernels.startswith("Triton graphs")
+        yield engine
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_speculation_proves_exact_over_two_thousand_tokens(dtype: torch.dtype, tmp_path: Path) -> None:
+    """Every token's id and logits, bit for bit, prefix reuse included; passes are read back one by one."""
+    with card_engine(tmp_path, dtype, talks=True) as engine:
+        report = engine.prove(2000)
+    assert report.difference is None
+    assert report.tokens >= 2000
+    assert all(result.accepted and result.reused_tokens for result in report.results)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_replies_made_wholly_on_the_card_are_the_plain_ones(dtype: torch.dtype, tmp_path: Path) -> None:
+    """The card's own cycles, with a prefix reused from reply to reply and another draft each time."""
+    recipes = (Recipe(weight_bits=16, skipped_attention=(2,)), Recipe(weight_bits=16, skipped_mlp=(1, 4)))
+    with card_engine(tmp_path, dtype, talks=False) as engine:
+        accepted = tested = total = 0
+        for prompt in random_prompts(3, 290, seed=8, longest=150):
+            for turn in range(8):
+                engine.forget()
+                plain = reply(engine, request(prompt, 90, plain=True))
+                engine.forget()
+                reply(engine, request(prompt[:-1] or prompt, 1, plain=True))
+                made = reply(engine, request(prompt, 90, gamma=turn * 2 + 1, recipe=recipes[turn % 2]))
+                assert made.ids == plain.ids, (len(prompt), turn)
+                assert len(prompt) < 3 or made.finished.reused_tokens > 0
+                accepted += sum(record.accepted for record in made.records)
+                tested += sum(record.tested for record in made.records)
+                total += len(made.ids)
+                prompt = prompt + made.ids
+        assert total >= 2000 and 0 < accepted < tested

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
 from engine.files.config import ModelConfig
+from engine.kernels.triton.step import FusedModel
 from engine.model import programme as p
+from engine.model.fused import fuse
+from engine.model.rope import rope_tables
 
 _LLAMA = ModelConfig(
     family="llama",
@@ -68,6 +72,11 @@ SHAPES = {
             30,
         ),
         Shape(
+            "opt-6.7b",
+            replace(_LLAMA, family="opt", intermediate_size=16384, vocabulary=50272, context=2048, hidden_act="relu"),
+            32,
+        ),
+        Shape(
             "wide-8192",
             replace(_LLAMA, hidden_size=8192, intermediate_size=22016, heads=64, kv_heads=64, layers=12),
             48,
@@ -101,9 +110,44 @@ def random_weights(config: ModelConfig, dtype: torch.dtype, device: torch.device
     return weights
 
 
+def random_model(
+    config: ModelConfig, dtype: torch.dtype, device: torch.device, caches: Sequence[torch.Tensor], positions: int
+) -> FusedModel:
+    """A random model of a shape, as the decode kernels read it."""
+    cosine, sine = (torch.from_numpy(table).to(device) for table in rope_tables(config, positions))
+    weights = random_weights(config, dtype, device)
+    model = fuse(config, weights, caches, cosine, sine)
+    return model if config.family != "opt" else _as_opt(config, model, positions)
+
+
+def _as_opt(config: ModelConfig, model: FusedModel, positions: int) -> FusedModel:
+    """The same sizes as OPT has them: biases, LayerNorm, one matrix before a ReLU, learned positions from row 2 on."""
+
+    def bias(width: int) -> torch.Tensor:
+        return torch.randn(width, device=model.final_norm.device) * 0.02
+
+    hidden, inner = config.hidden_size, config.intermediate_size
+    layers = tuple(
+        replace(
+            layer,
+            qkv_bias=bias(layer.qkv.shape[0]),
+            output_bias=bias(hidden),
+            gate_up=layer.gate_up[:inner],
+            up_bias=bias(inner),
+            down_bias=bias(hidden),
+            attention_norm_bias=bias(hidden),
+            mlp_norm_bias=bias(hidden),
+        )
+        for layer in model.layers
+    )
+    places = torch.randn(positions + 2, hidden, dtype=model.embedding.dtype, device=model.embedding.device)
+    return replace(model, layers=layers, final_norm_bias=bias(hidden), positions=places, first_place=2)
+
+
 def matrix_bytes(config: ModelConfig, layers: int, item: int = 2) -> int:
     """Bytes of weights a step reads: every layer's matrices and the output matrix."""
     hidden, heads = config.hidden_size, config.heads * config.head_dim
     kv = config.kv_heads * config.head_dim
-    layer = hidden * (2 * heads + 2 * kv) + 3 * hidden * config.intermediate_size
+    mlp = 2 if config.family == "opt" else 3  # matrices: OPT has no gate
+    layer = hidden * (2 * heads + 2 * kv) + mlp * hidden * config.intermediate_size
     return item * (layers * layer + config.vocabulary * hidden)

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from engine.bench.shapes import Shape, matrix_bytes, random_weights
+from engine.bench.shapes import Shape, matrix_bytes, random_model
 from engine.kernels.triton.choose_tiles import choose_tiles, tune
 from engine.kernels.triton.step import StepBuffers, StepKernels
 from engine.kernels.triton.tiles import Role, Tile
 from engine.model.decode_graphs import DecodeGraphs
-from engine.model.fused import FusedModel, fuse, shapes_of
-from engine.model.rope import rope_tables
+from engine.model.fused import FusedModel, shapes_of
 
 POSITIONS = 1024
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 12, 16)
@@ -57,12 +56,9 @@ def measure_shape(shape: Shape, dtype: torch.dtype, kv_length: int, *, tunes: bo
     """Build a random model of the shape on the current card and measure its steps."""
     device = torch.device("cuda", torch.cuda.current_device())
     ceiling = copy_bandwidth(device)
-    weights = random_weights(shape.config, dtype, device)
-    cosine, sine = (torch.from_numpy(table).to(device) for table in rope_tables(shape.config, POSITIONS))
     cache_shape = (POSITIONS, 2, shape.config.kv_heads, shape.config.head_dim)
     caches = [torch.randn(cache_shape, dtype=dtype, device=device) for _ in range(shape.config.layers)]
-    model = fuse(shape.config, weights, caches, cosine, sine)
-    weights.clear()
+    model = random_model(shape.config, dtype, device, caches, POSITIONS)
     bench = _Bench(shape, model, kv_length)
     shapes = shapes_of(shape.config)
     tiles = tune(shapes, dtype, device, bench.plain_seconds) if tunes else choose_tiles(shapes, dtype, device)[0]

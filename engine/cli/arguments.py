@@ -10,7 +10,7 @@ from typing import NoReturn
 from engine.settings import GenerateRequest, Message, Sampling, Speculation
 
 BAD_INPUT = 2
-SHAPE_NAMES = ("llama2-7b", "llama3-8b", "smollm2-135m", "wide-8192")
+SHAPE_NAMES = ("llama2-7b", "llama3-8b", "opt-6.7b", "smollm2-135m", "wide-8192")
 
 DESCRIPTION = "Answers with a language model that drafts with a cheap variant of itself; the text is the model's own."
 

@@ -37,6 +37,7 @@ def test_the_command_line_names_exactly_the_shapes_there_are() -> None:
 
 def test_bytes_of_a_step_are_those_of_the_published_shape() -> None:
     assert matrix_bytes(SHAPES["llama2-7b"].config, 32) == 13_214_154_752
+    assert matrix_bytes(SHAPES["opt-6.7b"].config, 32) == 2 * (32 * 12 * 4096**2 + 50272 * 4096)
     assert matrix_bytes(SHAPES["smollm2-135m"].config, 30) == 268_959_744
 
 

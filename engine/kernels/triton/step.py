@@ -16,6 +16,7 @@ from engine.files.config import ModelConfig
 from engine.kernels.triton import judge
 from engine.kernels.triton.attention import attention_kernel
 from engine.kernels.triton.hardware import supports_dependent_launch
+from engine.kernels.triton.layer_norm import layer_norm_kernel
 from engine.kernels.triton.matmul import matmul_kernel
 from engine.kernels.triton.tiles import Role, Tile
 
@@ -24,7 +25,7 @@ PROMPT_ROWS = 64  # of a pass over a piece of a prompt
 BLOCK_KEYS = 128
 ATTENTION_WARPS = 8
 SPLIT_CHUNK = 8  # splits that attention combines at a time
-PROJECT, RESIDUAL, GATED, LOGITS = range(4)
+PROJECT, RESIDUAL, GATED, LOGITS, RELU = range(5)
 FLOAT16_SHRINK = 16.0  # stream * gain / 16 stays far inside float16; a power of two, so nothing is rounded by it
 
 Tensor = torch.Tensor
@@ -32,7 +33,11 @@ Tensor = torch.Tensor
 
 @dataclass(frozen=True, slots=True)
 class FusedLayer:
-    """Weights of one layer. qkv [(heads + 2 kv) dim, hidden], gate_up [2 intermediate, hidden]; norms float32."""
+    """Weights of one layer. qkv [(heads + 2 kv) dim, hidden], gate_up [2 intermediate, hidden]; norms float32.
+
+    A layer whose norms have biases is OPT's: LayerNorm, and `gate_up` is the one [intermediate, hidden] matrix in
+    front of a ReLU.
+    """
 
     attention_norm: Tensor
     qkv: Tensor
@@ -44,11 +49,17 @@ class FusedLayer:
     down: Tensor
     down_bias: Tensor | None
     cache: Tensor
+    attention_norm_bias: Tensor | None = None
+    mlp_norm_bias: Tensor | None = None
+    up_bias: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FusedModel:
-    """The whole model as the kernels read it. output: [vocabulary, hidden], the embedding where the two are tied."""
+    """The whole model as the kernels read it. output: [vocabulary, hidden], the embedding where the two are tied.
+
+    positions: learned position embeddings [places, hidden] that begin at row `first_place`; None where rotary.
+    """
 
     layers: tuple[FusedLayer, ...]
     embedding: Tensor
@@ -56,6 +67,9 @@ class FusedModel:
     output: Tensor
     cosine: Tensor
     sine: Tensor
+    final_norm_bias: Tensor | None = None
+    positions: Tensor | None = None
+    first_place: int = 0
 
 
 class StepBuffers:
@@ -152,8 +166,9 @@ class StepKernels:
         self, rows: int, skipped_attention: frozenset[int], skipped_mlp: frozenset[int], *, at_cursor: bool
     ) -> None:
         squares, parts = self._blocks(rows, skipped_attention, skipped_mlp, at_cursor=at_cursor)
-        b = self._buffers
-        self._matmul(Role.LOGITS, LOGITS, b.scaled, self._model.output, None, b.logits, rows, squares, parts)
+        b, model = self._buffers, self._model
+        self._layer_norm(model.final_norm, model.final_norm_bias, rows)
+        self._matmul(Role.LOGITS, LOGITS, b.scaled, model.output, None, b.logits, rows, squares, parts)
 
     def _blocks(
         self, rows: int, skipped_attention: frozenset[int], skipped_mlp: frozenset[int], *, at_cursor: bool
@@ -168,12 +183,15 @@ class StepKernels:
         squares, parts = b.attention_squares, b.attention_parts
         for (layer, attends), following in zip(blocks, norms[1:], strict=True):
             if attends:
+                self._layer_norm(layer.attention_norm, layer.attention_norm_bias, rows)
                 self._matmul(Role.QKV, PROJECT, b.scaled, layer.qkv, layer.qkv_bias, b.qkv, rows, squares, parts)
                 self._attention(layer.cache, rows, at_cursor)
                 squares, parts = b.attention_squares, b.attention_parts
                 self._add(Role.OUTPUT, b.attended, layer.output, layer.output_bias, following, squares, rows)
             else:
-                self._matmul(Role.GATE_UP, GATED, b.scaled, layer.gate_up, None, b.activated, rows, squares, parts)
+                self._layer_norm(layer.mlp_norm, layer.mlp_norm_bias, rows)
+                kind, bias = (GATED if layer.mlp_norm_bias is None else RELU), layer.up_bias
+                self._matmul(Role.GATE_UP, kind, b.scaled, layer.gate_up, bias, b.activated, rows, squares, parts)
                 squares, parts = b.mlp_squares, b.mlp_parts
                 self._add(Role.DOWN, b.activated, layer.down, layer.down_bias, following, squares, rows)
         return squares, parts
@@ -194,7 +212,27 @@ class StepKernels:
             SHRINK=self._shrink,
             AT_CURSOR=at_cursor,
             SQUARES_ROWS=b.height,
+            positions=self._model.positions,
+            FIRST_PLACE=self._model.first_place,
             num_warps=4,
+        )
+
+    def _layer_norm(self, weight: Tensor, bias: Tensor | None, rows: int) -> None:
+        """LayerNorm of the stream into the input of what follows; nothing where the norms are RMS norms."""
+        if bias is None:
+            return
+        b, width = self._buffers, self._config.hidden_size
+        layer_norm_kernel[(rows,)](
+            b.stream,
+            weight,
+            bias,
+            b.scaled,
+            self._config.rms_norm_eps,
+            WIDTH=width,
+            WIDTH_PADDED=triton.next_power_of_2(width),
+            DEPENDENT=self._dependent,
+            num_warps=8,
+            **self._launch(),
         )
 
     def _add(
@@ -239,7 +277,7 @@ class StepKernels:
             BLOCK_N=tile.block_n,
             BLOCK_K=tile.block_k,
             EPILOGUE=epilogue,
-            NORMED=epilogue != RESIDUAL,
+            NORMED=epilogue != RESIDUAL and self._model.final_norm_bias is None,
             HAS_BIAS=bias is not None,
             WHOLE_N=n % tile.block_n == 0,
             PARTS=parts,
@@ -275,7 +313,7 @@ class StepKernels:
             TILE=b.tile,
             BLOCK_KEYS=BLOCK_KEYS,
             PROGRAMS=self._programs,
-            ROTATES=True,
+            ROTATES=self._model.positions is None,
             AT_CURSOR=at_cursor,
             DEPENDENT=self._dependent,
             num_warps=ATTENTION_WARPS,

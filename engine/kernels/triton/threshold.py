@@ -62,9 +62,9 @@ def row_top(maxima, row, PARTS: tl.constexpr, PARTS_PADDED: tl.constexpr):
 
 
 @triton.jit
-def _descend(digits, found, row, LEVEL: tl.constexpr, goal):
-    """After the sums of LEVEL: the bits known now, and how much lies above all keys that begin with them."""
-    at = row * _LEVELS + LEVEL
+def _descend(digits, found, row, level, goal):
+    """After the sums of a level: the bits known now, and how much lies above all keys that begin with them."""
+    at = row * _LEVELS + level
     prefix, above = tl.load(found + at * 2), tl.load(found + at * 2 + 1)
     digit = tl.arange(0, _DIGITS)
     sums = tl.load(digits + at * _DIGITS + digit)
@@ -143,7 +143,7 @@ def prepare_kernel(
         tl.store(digits + row * _LEVELS * _DIGITS + cell, cell.to(tl.int64) * 0, mask=cell < _LEVELS * _DIGITS)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["level"])
 def narrow_kernel(
     scores,
     maxima,
@@ -152,15 +152,16 @@ def narrow_kernel(
     found,  # [16, LEVELS, 2] int64: known bits and mass above them, as each level begins
     last_digits,  # [16, PARTS, DIGITS] int64: the last level's sums of each block
     allowed,
-    LEVEL: tl.constexpr,
+    level,
+    BY_MASS: tl.constexpr,  # levels from COUNT_LEVELS on
+    FIRST: tl.constexpr,  # level of its search
+    LAST: tl.constexpr,
     PARTS: tl.constexpr,
     PARTS_PADDED: tl.constexpr,
     BLOCK: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ):
-    """Sums of one level for a block of a row. Does nothing where the settings do not ask for this search."""
-    BY_MASS: tl.constexpr = LEVEL >= _COUNT_LEVELS
-    SHIFT: tl.constexpr = ((_LEVELS if BY_MASS else _COUNT_LEVELS) - 1 - LEVEL) * 5
+    """Sums of a level for a block of a row. Does nothing where the settings do not ask for this search."""
     part, row = tl.program_id(0), tl.program_id(1)
     if DEPENDENT:
         launch_dependents()
@@ -171,6 +172,7 @@ def narrow_kernel(
     else:
         asked = (top_k > 0) & (top_k < allowed)
     if asked:
+        shift = ((_LEVELS if BY_MASS else _COUNT_LEVELS) - 1 - level) * 5
         column = part * BLOCK + tl.arange(0, BLOCK)
         match = column < allowed
         score = tl.load(scores + row * allowed + column, mask=match, other=float("-inf"))
@@ -183,22 +185,22 @@ def narrow_kernel(
         else:
             value = tl.full((BLOCK,), 1, tl.int32)
         prefix, above = top_k * 0, top_k * 0
-        if LEVEL != 0 and LEVEL != _COUNT_LEVELS:
+        if not FIRST:
             goal = top_k
             if BY_MASS:
                 goal = _mass_goal(settings, digits, row)
-            prefix, above = _descend(digits, found, row, LEVEL - 1, goal)
-            match = match & ((key >> (SHIFT + 5)) == prefix.to(tl.uint32))
-        at = row * _LEVELS + LEVEL
+            prefix, above = _descend(digits, found, row, level - 1, goal)
+            match = match & ((key >> (shift + 5)) == prefix.to(tl.uint32))
+        at = row * _LEVELS + level
         if part == 0:
             tl.store(found + at * 2, prefix)
             tl.store(found + at * 2 + 1, above)
-        own = ((key >> SHIFT) & (_DIGITS - 1)).to(tl.int32)
-        if (tl.max(match.to(tl.int32), 0) > 0) | (LEVEL == _LEVELS - 1):
+        own = ((key >> shift) & (_DIGITS - 1)).to(tl.int32)
+        if (tl.max(match.to(tl.int32), 0) > 0) | (LAST):
             for first in range(0, _DIGITS, _AT_ONCE):
                 digit = first + tl.arange(0, _AT_ONCE)
                 here = match[:, None] & (own[:, None] == digit[None, :])
                 sums = tl.sum(tl.where(here, value[:, None], 0), 0).to(tl.int64)
                 tl.atomic_add(digits + at * _DIGITS + digit, sums, mask=sums != 0, sem="relaxed")
-                if LEVEL == _LEVELS - 1:
+                if LAST:
                     tl.store(last_digits + (row * PARTS + part) * _DIGITS + digit, sums)

@@ -196,7 +196,7 @@ def narrow_kernel(
             tl.store(found + at * 2, prefix)
             tl.store(found + at * 2 + 1, above)
         own = ((key >> shift) & (_DIGITS - 1)).to(tl.int32)
-        if (tl.max(match.to(tl.int32), 0) > 0) | (LAST):
+        if (tl.max(match.to(tl.int32), 0) > 0) | LAST:
             for first in range(0, _DIGITS, _AT_ONCE):
                 digit = first + tl.arange(0, _AT_ONCE)
                 here = match[:, None] & (own[:, None] == digit[None, :])

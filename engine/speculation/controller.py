@@ -56,7 +56,8 @@ class GammaController:
         self._overall = SuccessRate(0.7, 4.0)
         self._positions = [SuccessRate(0.7, _POSITION_STRENGTH) for _ in range(max(max_gamma, fixed or 0))]
         edges = _CONFIDENCE_EDGES
-        self._confidence = [SuccessRate((a + b) / 2, 4.0) for a, b in pairwise(edges)]
+        # Two variants of one model agree on their best token more often than either is sure of it.
+        self._confidence = [SuccessRate(((a + b) / 2) ** 0.5, 2.0) for a, b in pairwise(edges)]
         self._tokens = self._cost = 0.0  # of recent cycles, decayed: the rate they reach
         self._allowance = _ALLOWANCE_CAP
         self._refresh_after, self._cycles_since_plain = _REFRESH_FIRST, 0

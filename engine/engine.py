@@ -10,8 +10,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from engine.errors import EngineBusy, LoadCancelled, NoModel, PromptTooLong, SpecularError, is_out_of_memory
+from engine.errors import (
+    EngineBusy,
+    LoadCancelled,
+    NoModel,
+    NumericFault,
+    PromptTooLong,
+    SpecularError,
+    is_out_of_memory,
+)
 from engine.files.resolve import SizeEstimate, estimate_bytes
+from engine.model.fault import located
 from engine.model.loaded import LoadedModel, load_model
 from engine.model.observed import PassObserver, observe
 from engine.proof import ProofProgress, ProofReport
@@ -197,6 +206,8 @@ class Engine:
             if not isinstance(error, SpecularError) and not is_out_of_memory(error):
                 raise
             loop.reason = StopReason.FAILED
+            if isinstance(error, NumericFault):
+                error = located(error, loaded.runner, loop.ids, self._stop.is_set)
             message = str(error) if isinstance(error, SpecularError) else "There is not enough memory to go on."
         finally:
             self._busy = False

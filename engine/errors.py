@@ -41,4 +41,14 @@ class NoModel(SpecularError):
 
 
 class NumericFault(SpecularError):
-    """The model computed something no token can be chosen from: NaN, infinity, or no possible token at all."""
+    """The model computed something no token can be chosen from.
+
+    cause: "NaN", "infinity" or "no possible token". position: of the token that was to be chosen, if known.
+    place: the part of the model in which it arose, once that was looked for.
+    """
+
+    def __init__(self, cause: str, position: int | None = None, place: str | None = None) -> None:
+        self.cause, self.position, self.place = cause, position, place
+        inside = "" if place is None else f" in {place}"
+        where = "" if position is None else f"{',' if inside else ''} for the token at position {position}"
+        super().__init__(f"The model computed {cause}{inside}{where}: its weights may be damaged or out of range.")

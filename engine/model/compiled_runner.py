@@ -59,6 +59,7 @@ class CompiledRunner:
             own = self._weights.matrix
             weights = Weights(own, own, self._weights.vector, neuron_major=own, chosen=())
             self._full = bind(full, self.config, self._memory, weights)
+            self._stages = programme.stages(full)
             self.use_recipe(recipe, progress, cancelled)
         except BaseException:
             self._team.close()
@@ -123,6 +124,17 @@ class CompiledRunner:
         weights = Weights(own, matrix, vector, self._neuron_rows(recipe), choice.chosen)
         self._draft = bind(steps, self.config, self._memory, weights)
         self._choice, self._recipe = choice, recipe
+
+    def find_fault(self, tokens: Sequence[int], position: int) -> str | None:
+        """See Runner.find_fault. The parts of one pass, run one after the other over the same buffers."""
+        first, count = 0, len(tokens)
+        for stage in self._stages:
+            self._pass(self._full[first : stage.last + 1], tokens, position, 1)
+            rows = slice(count - 1 if stage.on_tail else 0, count)
+            if not np.isfinite(self._memory.buffers[stage.buffer][rows]).all():
+                return stage.name
+            first = stage.last + 1
+        return None
 
     def close(self) -> None:
         """See Runner.close."""

@@ -87,6 +87,10 @@ class ObservedRunner:
         """See Runner.refresh_neurons."""
         self.inner.refresh_neurons()
 
+    def find_fault(self, tokens: Sequence[int], position: int) -> str | None:
+        """See Runner.find_fault."""
+        return self.inner.find_fault(tokens, position)
+
     def close(self) -> None:
         """See Runner.close."""
         self.inner.close()

@@ -183,6 +183,40 @@ def _bias(name: str, names: frozenset[str]) -> str | None:
     return name if name in names else None
 
 
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A part of a programme that people know by name, up to and including the instruction at `last`.
+
+    buffer: what the part leaves for the rest. on_tail: only of the rows whose logits are wanted.
+    """
+
+    name: str
+    last: int
+    buffer: Buffer
+    on_tail: bool = False
+
+
+def stages(programme: Programme) -> tuple[Stage, ...]:
+    """The embedding, each layer's attention and MLP with their norms, the final norm, and the output matrix."""
+    found: list[Stage] = []
+    block = ""
+    for index, step in enumerate(programme):
+        match step:
+            case Embed():
+                found.append(Stage("the token embedding", index, Buffer.STREAM))
+            case Attend(layer):
+                block = f"layer {layer}'s attention"
+            case GatedSilu(layer):
+                block = f"layer {layer}'s MLP"
+            case NeuronDown() | Linear(target=Buffer.DELTA):
+                found.append(Stage(block, index, Buffer.DELTA))
+            case AddNorm(on_tail=True):
+                found.append(Stage("the final norm", index, Buffer.NORMED, on_tail=True))
+            case Linear(target=Buffer.LOGITS):
+                found.append(Stage("the output matrix", index, Buffer.LOGITS, on_tail=True))
+    return tuple(found)
+
+
 def matrices(programme: Programme) -> tuple[str, ...]:
     """Names of the matrices a programme multiplies with, in order of first use."""
     used = [step.weight for step in programme if isinstance(step, Linear | NeuronDown)]

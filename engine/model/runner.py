@@ -65,6 +65,14 @@ class Runner(Protocol):
         """Choose the draft's MLP neurons anew from the activations that full passes have shown."""
         ...
 
+    def find_fault(self, tokens: Sequence[int], position: int) -> str | None:
+        """The first part of the full model ("layer 7's MLP") that makes a row of these tokens NaN or infinite.
+
+        None where all stay finite. At most `chunk` tokens, from `position` on; a full pass that looks at what each
+        part leaves.
+        """
+        ...
+
     def close(self) -> None:
         """Give back memory and threads; the runner is unusable after."""
         ...

@@ -94,6 +94,26 @@ class TorchRunner:
         """See Runner.peak."""
         return peak(row, position)
 
+    def find_fault(self, tokens: Sequence[int], position: int) -> str | None:
+        """See Runner.find_fault. On the CPU token by token, as passes are."""
+        if self.device.type == "cuda":
+            return self._first_fault(tokens, position, PREFILL_ROWS)
+        places = (self._first_fault([token], position + i, 1) for i, token in enumerate(tokens))
+        return next((place for place in places if place is not None), None)
+
+    @torch.inference_mode()
+    def _first_fault(self, tokens: Sequence[int], position: int, width: int) -> str | None:
+        count = len(tokens)
+        ids = torch.tensor([*tokens, *[0] * (width - count)], device=self.device)
+        state = _Pass(self, position, width, slice(count - 1, count))
+        ends = {stage.last: stage for stage in p.stages(self._full)}
+        for index, step in enumerate(self._full):
+            state.execute(step, ids)
+            stage = ends.get(index)
+            if stage is not None and not bool(state.buffers[stage.buffer][:count].isfinite().all()):
+                return stage.name
+        return None
+
     def close(self) -> None:
         """See Runner.close."""
         self._weights.clear()

@@ -66,9 +66,8 @@ def highest(logits: Floats, position: int | None = None) -> tuple[int, np.float3
 def require_finite(value: np.float32, position: int | None) -> None:
     """Raises NumericFault when the best logit of a row is no number to sample by."""
     if not np.isfinite(value):
-        where = "" if position is None else f" for the token at position {position}"
         cause = "NaN" if np.isnan(value) else "infinity" if value > 0 else "no possible token"
-        raise NumericFault(f"The model computed {cause}{where}: its weights may be damaged or out of range.")
+        raise NumericFault(cause, position)
 
 
 def peak(logits: Floats, position: int | None = None) -> tuple[int, np.float32, float]:

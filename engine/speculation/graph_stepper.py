@@ -48,10 +48,7 @@ class GraphStepper:
             # A row that plain decoding would never compute may be at fault, one behind a wrong proposal.
             result = self._runner.cycle(ids[-1], len(ids) - 1, 0)
         if not _sound(result):
-            raise NumericFault(
-                f"The model computed NaN for the token at position {len(ids)}: "
-                "its weights may be damaged or out of range."
-            )
+            raise NumericFault("NaN", len(ids))
         return JudgedBlock(
             result.drafted,
             result.drafted_probs,

@@ -80,7 +80,7 @@ def test_a_stop_in_mid_draft_keeps_whole_cycles_and_a_clean_cache(stop_at: int, 
 
 
 @pytest.mark.parametrize("passes", ["drafts", "fulls"])
-@pytest.mark.parametrize("error", [NumericFault("The model computed NaN."), MemoryError()])
+@pytest.mark.parametrize("error", [NumericFault("NaN"), MemoryError()])
 def test_an_exception_in_mid_cycle_leaves_nothing_that_is_trusted(
     passes: str, error: Exception, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from engine.engine import Engine
 from engine.kernels.triton import judge
 from engine.model.decode_graphs import DecodeGraphs
 from engine.recipe import Recipe
+from engine.records import StopReason
 from engine.sampling.accept import accept
 from engine_rig import no_end_tokens, random_prompts, reply, request
 from step_rig import VOCABULARY, Step, make_step, small_model
@@ -125,3 +126,13 @@ def test_replies_made_wholly_on_the_card_are_the_plain_ones(dtype: torch.dtype, 
                 total += len(made.ids)
                 prompt = prompt + made.ids
         assert total >= 2000 and 0 < accepted < tested
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_a_nan_ends_the_reply_and_names_its_layer(plain: bool, tmp_path: Path) -> None:
+    with card_engine(tmp_path, torch.bfloat16, talks=False) as engine:
+        assert engine._loaded is not None
+        engine._loaded.runner._weights["model.layers.4.mlp.down_proj.weight"][3] = float("nan")
+        finished = reply(engine, request(IDS[:70], 20, gamma=None if plain else 4, plain=plain)).finished
+    assert finished.reason is StopReason.FAILED
+    assert finished.message is not None and "NaN in layer 4's MLP, for the token at position 70:" in finished.message

@@ -55,8 +55,10 @@ def make_runner(
     recipe: Recipe | None,
     progress: Callable[[LoadProgress], None],
     cancelled: Callable[[], bool],
+    allowed: int,
 ) -> Runner:
-    """Load a checked folder onto its device. recipe None takes the device's default.
+    """Load a checked folder onto its device. recipe None takes the device's default; ids from `allowed` on, which
+    only pad the vocabulary, are never chosen by a runner that chooses itself.
 
     Raises LoadCancelled, BadSetting for a recipe the device cannot run, and MemoryError.
     """
@@ -67,7 +69,7 @@ def make_runner(
     if placement.device == "cuda" and _decode_obstacle(folder) is None:
         from engine.model.graph_runner import GraphRunner
 
-        return GraphRunner(folder, capacity, recipe, progress, cancelled, placement.device)
+        return GraphRunner(folder, capacity, recipe, progress, cancelled, placement.device, allowed)
     from engine.model import torch_runner
 
     return torch_runner.TorchRunner(

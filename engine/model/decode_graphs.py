@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
 from engine.kernels.triton import judge
+from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.step import ROWS, StepBuffers, StepKernels
 from engine.recipe import Recipe
+from engine.settings import Sampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +39,45 @@ class CycleResult:
 class DecodeGraphs:
     """Captured steps over one model's buffers. All calls come from the thread that owns the card."""
 
-    def __init__(self, kernels: StepKernels, buffers: StepBuffers, progress: Callable[[int, int], None]) -> None:
-        self._kernels, self._buffers = kernels, buffers
+    def __init__(
+        self,
+        kernels: StepKernels,
+        buffers: StepBuffers,
+        progress: Callable[[int, int], None],
+        sampled: SampledChoice | None = None,
+    ) -> None:
+        """Capture the full passes; with `sampled` also those that choose by settings. progress: (done, total)."""
+        self._kernels, self._buffers, self._sampled = kernels, buffers, sampled
         self._stream = torch.cuda.Stream(buffers.state.device)
         self._pool = torch.cuda.graph_pool_handle()
         self._readback = torch.zeros(judge.STATE_SIZE, dtype=torch.int32).pin_memory()
         self._upload = torch.zeros(2 + ROWS, dtype=torch.int32).pin_memory()
         self._events = [torch.cuda.Event(enable_timing=True) for _ in range(3)]
-        self._draft: torch.cuda.CUDAGraph | None = None
-        self._full: list[torch.cuda.CUDAGraph] = []
-        for rows in range(1, ROWS + 1):
-            progress(rows - 1, ROWS + 1)
-            self._full.append(self._capture(lambda rows=rows: kernels.full(rows)))  # type: ignore[misc]
-        progress(ROWS + 1, ROWS + 1)
+        choices = [None] if sampled is None else [None, sampled]
+        self._fulls: list[list[torch.cuda.CUDAGraph]] = []
+        self._drafts: list[torch.cuda.CUDAGraph] = []
+        for number, choice in enumerate(choices):
+            graphs = []
+            for rows in range(1, ROWS + 1):
+                progress(number * ROWS + rows - 1, len(choices) * ROWS)
+                graphs.append(self._capture(partial(kernels.full, rows, choice)))
+            self._fulls.append(graphs)
+        progress(len(choices) * ROWS, len(choices) * ROWS)
+        self._mode = 0  # which of the choices is in use
+
+    def choose_by(self, settings: Sampling, seed: int, history: Sequence[int]) -> None:
+        """From the next step on choose tokens by these settings; history: all ids so far, for the penalty.
+
+        Raises RuntimeError where only greedy steps were captured and the settings are not greedy.
+        """
+        greedy = settings.greedy and settings.repetition_penalty == 1.0
+        self._mode = 0 if greedy else 1
+        if greedy:
+            return
+        if self._sampled is None:
+            raise RuntimeError("only greedy steps were captured")
+        with torch.cuda.stream(self._stream):
+            self._sampled.configure(settings, seed, history)
 
     def read_prompts_with(self, kernels: StepKernels, buffers: StepBuffers) -> None:
         """Capture the pass over a piece of a prompt, as many tokens as its own buffers are high."""
@@ -75,7 +104,9 @@ class DecodeGraphs:
 
     def use_recipe(self, recipe: Recipe) -> None:
         """Capture the draft step of a recipe that skips blocks."""
-        self._draft = self._capture(lambda: self._kernels.draft(recipe.skipped_attention, recipe.skipped_mlp))
+        skipped = recipe.skipped_attention, recipe.skipped_mlp
+        choices = [None] if self._sampled is None else [None, self._sampled]
+        self._drafts = [self._capture(partial(self._kernels.draft, *skipped, choice)) for choice in choices]
 
     def begin(self, position: int, tokens: Sequence[int]) -> None:
         """Set the state: the block's tokens, of which the first stands at `position`. Ordered before what follows."""
@@ -91,14 +122,12 @@ class DecodeGraphs:
     def run_full(self, rows: int) -> None:
         """Queue a full pass over the block's first `rows` tokens."""
         with torch.cuda.stream(self._stream):
-            self._full[rows - 1].replay()
+            self._fulls[self._mode][rows - 1].replay()
 
     def run_draft(self) -> None:
         """Queue a draft step; its proposal follows the block."""
-        if self._draft is None:
-            raise RuntimeError("no draft was captured")
         with torch.cuda.stream(self._stream):
-            self._draft.replay()
+            self._drafts[self._mode].replay()
 
     def cycle(self, gamma: int) -> CycleResult:
         """Draft `gamma` tokens, judge them, and read the outcome back: one synchronisation."""
@@ -106,9 +135,9 @@ class DecodeGraphs:
         with torch.cuda.stream(self._stream):
             start.record()
             for _ in range(gamma):
-                self._draft.replay()  # type: ignore[union-attr]
+                self._drafts[self._mode].replay()
             middle.record()
-            self._full[gamma].replay()
+            self._fulls[self._mode][gamma].replay()
             self._readback.copy_(self._buffers.state, non_blocking=True)
             end.record()
         end.synchronize()
@@ -120,7 +149,7 @@ class DecodeGraphs:
         with torch.cuda.stream(self._stream):
             start.record()
             for _ in range(replays):
-                self._full[rows - 1].replay()
+                self._fulls[self._mode][rows - 1].replay()
             end.record()
         end.synchronize()
         return start.elapsed_time(end) / 1e3 / replays

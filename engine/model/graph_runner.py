@@ -11,12 +11,14 @@ from engine.errors import BadSetting
 from engine.files.config import ModelConfig
 from engine.files.folder import ModelFolder
 from engine.kernels.triton.choose_tiles import choose_tiles
+from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.step import PROMPT_ROWS, StepBuffers, StepKernels
 from engine.model.decode_graphs import CycleResult, DecodeGraphs
 from engine.model.fused import fuse, shapes_of
 from engine.model.torch_runner import TorchRunner
 from engine.recipe import Recipe
 from engine.records import LoadProgress
+from engine.settings import Sampling
 
 
 def default_recipe(config: ModelConfig) -> Recipe:
@@ -26,7 +28,7 @@ def default_recipe(config: ModelConfig) -> Recipe:
 
 
 class GraphRunner(TorchRunner):
-    """Implements engine.model.runner.Runner, and `cycle` for greedy replies. One thread owns it and the card.
+    """Implements engine.model.runner.Runner, and `cycle`. One thread owns it and the card.
 
     Prompts, plain steps and verify passes are the same kernels with the same order of every sum, so a row of the
     cache has the same bits whoever wrote it: a reused prefix equals one read anew.
@@ -40,20 +42,23 @@ class GraphRunner(TorchRunner):
         progress: Callable[[LoadProgress], None],
         cancelled: Callable[[], bool],
         device: str,
+        allowed: int,
     ) -> None:
+        """allowed: token ids from here on (rows that only pad the vocabulary) are never chosen."""
         recipe = recipe or default_recipe(folder.config)
         super().__init__(folder, capacity, recipe, progress, cancelled, device)
         model = fuse(self.config, self._weights, self._cache, self._cosine, self._sine)
         tiles, tuned = choose_tiles(shapes_of(self.config), self._embedding.dtype, self.device)
         self.kernels = f"Triton graphs ({'tuned' if tuned else 'default'} tiles)"
         buffers = StepBuffers(self.config, tiles, self._cosine.shape[0], model)
-        kernels = StepKernels(self.config, model, buffers, tiles, self.config.vocabulary)
+        kernels = StepKernels(self.config, model, buffers, tiles, allowed)
+        sampled = SampledChoice(buffers.state, buffers.floats, buffers.logits, allowed)
         self.graphs = DecodeGraphs(
-            kernels, buffers, lambda done, total: progress(LoadProgress("Capturing graphs", done, total, 0, 0))
+            kernels, buffers, lambda done, total: progress(LoadProgress("Capturing graphs", done, total, 0, 0)), sampled
         )
         self.chunk = PROMPT_ROWS
         prompt_buffers = StepBuffers(self.config, tiles, self._cosine.shape[0], model, PROMPT_ROWS)
-        prompt_kernels = StepKernels(self.config, model, prompt_buffers, tiles, self.config.vocabulary)
+        prompt_kernels = StepKernels(self.config, model, prompt_buffers, tiles, allowed)
         self.graphs.read_prompts_with(prompt_kernels, prompt_buffers)
         self.graphs.use_recipe(recipe)
         self._ready: tuple[int, int] | None = None  # position and token that the card's state stands at
@@ -79,8 +84,12 @@ class GraphRunner(TorchRunner):
         self.graphs.run_draft()
         return self.graphs.logits(1).numpy()
 
+    def choose_by(self, settings: Sampling, seed: int, history: Sequence[int]) -> None:
+        """How the cycles that follow choose tokens. history: all ids so far."""
+        self.graphs.choose_by(settings, seed, history)
+
     def cycle(self, token: int, position: int, gamma: int) -> CycleResult:
-        """A whole greedy cycle on the card after `token` at `position`; without an upload where the card is there."""
+        """A whole cycle on the card after `token` at `position`; without an upload where the card is there."""
         if self._ready != (position, token):
             self._begin(position, (token,))
         result = self.graphs.cycle(gamma)

@@ -94,8 +94,9 @@ def load_model(
     template = None if tokenizer is None else ChatTemplate.for_folder(path, tokenizer)
     placement = choose_device(device)
     capacity = _capacity(folder, context)
-    runner = make_runner(folder, placement, capacity, None, progress, cancelled)
     config = folder.config
+    allowed = config.vocabulary if tokenizer is None else min(config.vocabulary, tokenizer.vocabulary)
+    runner = make_runner(folder, placement, capacity, None, progress, cancelled, allowed)
     note = template.note if template is not None else "The model has no tokenizer: it takes and gives token ids only."
     notes = (*placement.notes, *folder.notes, *((note,) if note else ()))
     info = ModelInfo(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from engine.errors import NumericFault
 from engine.model.runner import Runner
 from engine.sampling.sampler import Sampler
+from engine.settings import Sampling
 from engine.speculation.controller import GammaController
 from engine.speculation.stepper import HostStepper, JudgedBlock, Stepper
 
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class CycleRunner(Protocol):
-    """A runner that can do a greedy cycle by itself."""
+    """A runner that can do a cycle by itself."""
+
+    def choose_by(self, settings: Sampling, seed: int, history: Sequence[int]) -> None:
+        """How the cycles that follow choose tokens. history: all ids so far."""
+        ...
 
     def cycle(self, token: int, position: int, gamma: int) -> CycleResult:
         """Draft `gamma` tokens after `token` at `position`, judge them, and read the outcome back."""
@@ -26,23 +31,26 @@ class CycleRunner(Protocol):
 
 
 def make_stepper(runner: Runner, sampler: Sampler, controller: GammaController, stopped: Callable[[], bool]) -> Stepper:
-    """The card's own stepper where runner and settings allow it, else the host's. Both give the same tokens."""
-    greedy = sampler.settings.greedy and sampler.settings.repetition_penalty == 1.0
-    if isinstance(runner, CycleRunner) and greedy:
-        return GraphStepper(runner, stopped)
+    """The card's own stepper where the runner has one, else the host's."""
+    if isinstance(runner, CycleRunner):
+        return GraphStepper(runner, sampler, stopped)
     return HostStepper(runner, sampler, controller, stopped)
 
 
 class GraphStepper:
     """See Stepper. A stop is noticed between cycles: a cycle is at most sixteen steps of the card."""
 
-    def __init__(self, runner: CycleRunner, stopped: Callable[[], bool]) -> None:
-        self._runner, self._stopped = runner, stopped
+    def __init__(self, runner: CycleRunner, sampler: Sampler, stopped: Callable[[], bool]) -> None:
+        self._runner, self._sampler, self._stopped = runner, sampler, stopped
+        self._begun = False
 
     def step(self, ids: Sequence[int], gamma: int) -> JudgedBlock | None:
         """See Stepper.step."""
         if self._stopped():
             return None
+        if not self._begun:
+            self._runner.choose_by(self._sampler.settings, self._sampler.seed, ids)
+            self._begun = True
         result = self._runner.cycle(ids[-1], len(ids) - 1, gamma)
         if gamma and not _sound(result):
             # A row that plain decoding would never compute may be at fault, one behind a wrong proposal.

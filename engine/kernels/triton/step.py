@@ -18,6 +18,7 @@ from engine.kernels.triton.attention import attention_kernel
 from engine.kernels.triton.hardware import supports_dependent_launch
 from engine.kernels.triton.layer_norm import layer_norm_kernel
 from engine.kernels.triton.matmul import matmul_kernel
+from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.tiles import Role, Tile
 
 ROWS = 16  # of a decode step: a verify pass is at most this wide
@@ -123,10 +124,16 @@ class StepKernels:
         self._programs = max(1, _multiprocessors(model.embedding.device) // config.kv_heads)  # one wave of the card
         self._shrink = FLOAT16_SHRINK if model.embedding.dtype == torch.float16 else 1.0
 
-    def full(self, rows: int) -> None:
-        """A full pass over the block's first `rows` tokens; judges them and readies the state."""
+    def full(self, rows: int, sampled: SampledChoice | None = None) -> None:
+        """A full pass over the block's first `rows` tokens; judges them and readies the state.
+
+        sampled: chooses the tokens by its settings; None takes the best.
+        """
         self._forward(rows, frozenset(), frozenset(), at_cursor=False)
         b = self._buffers
+        if sampled is not None:
+            sampled.launch_judge(rows)
+            return
         judge.judge_kernel[(1,)](
             b.state,
             b.floats,
@@ -146,10 +153,15 @@ class StepKernels:
         """A pass over as many prompt tokens as the buffers are high: fills the cache, makes no logits."""
         self._blocks(self._buffers.height, frozenset(), frozenset(), at_cursor=False)
 
-    def draft(self, skipped_attention: Sequence[int], skipped_mlp: Sequence[int]) -> None:
-        """A draft step at the cursor, without the named blocks; its best token becomes the next proposal."""
+    def draft(
+        self, skipped_attention: Sequence[int], skipped_mlp: Sequence[int], sampled: SampledChoice | None = None
+    ) -> None:
+        """A draft step at the cursor, without the named blocks; the chosen token becomes the next proposal."""
         self._forward(1, frozenset(skipped_attention), frozenset(skipped_mlp), at_cursor=True)
         b = self._buffers
+        if sampled is not None:
+            sampled.launch_propose()
+            return
         judge.propose_kernel[(1,)](
             b.state,
             b.floats,

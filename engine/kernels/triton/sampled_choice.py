@@ -59,7 +59,8 @@ class SampledChoice:
         """Take up a reply: ordered on the current stream before later launches.
 
         history: all ids of prompt and reply so far, the block's first token included; read only where there is a
-        repetition penalty. Ids that judged passes emit join it on the card.
+        repetition penalty. Ids that judged passes emit join it on the card, so call this again before a pass that
+            replaces one already judged.
         """
         values = torch.zeros(threshold.SETTINGS_SIZE, dtype=torch.float64)
         greedy = settings.greedy

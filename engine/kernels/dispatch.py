@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.errors import BadSetting
+from engine.errors import BadSetting, SpecularError, is_out_of_memory
 from engine.files.folder import ModelFolder
 from engine.model.runner import Runner
 from engine.recipe import Recipe
@@ -40,9 +41,10 @@ def choose_device(wanted: str | None) -> Placement:
         return _cpu()
     import torch
 
-    if torch.cuda.is_available():
+    refusal = _refusal()
+    if refusal is None:
         return Placement("cuda", torch.cuda.get_device_name())
-    note = "An NVIDIA card is present, but the installed torch was built without CUDA: the CPU is used."
+    note = f"An NVIDIA card is present, but {refusal}: the CPU is used."
     if wanted == "cuda":
         raise BadSetting(note)
     return _cpu(note)
@@ -56,40 +58,85 @@ def make_runner(
     progress: Callable[[LoadProgress], None],
     cancelled: Callable[[], bool],
     allowed: int,
-) -> Runner:
-    """Load a checked folder onto its device. recipe None takes the device's default; ids from `allowed` on, which
-    only pad the vocabulary, are never chosen by a runner that chooses itself.
+) -> tuple[Runner, tuple[str, ...]]:
+    """Load a checked folder onto its device; beside it a sentence for people where the fastest path was not to be had.
 
-    Raises LoadCancelled, BadSetting for a recipe the device cannot run, and MemoryError.
+    recipe None takes the device's default; ids from `allowed` on, which only pad the vocabulary, are never chosen by
+    a runner that chooses itself. Raises LoadCancelled, BadSetting for a recipe the device cannot run, and MemoryError.
     """
     if placement.device == "cpu" and _suits_compiled_kernels(folder):
         from engine.model.compiled_runner import DEFAULT_RECIPE, CompiledRunner
 
-        return CompiledRunner(folder, capacity, recipe or DEFAULT_RECIPE, progress, cancelled)
-    if placement.device == "cuda" and _decode_obstacle(folder) is None:
-        from engine.model.graph_runner import GraphRunner
+        return CompiledRunner(folder, capacity, recipe or DEFAULT_RECIPE, progress, cancelled), ()
+    notes: tuple[str, ...] = ()
+    if placement.device == "cuda":
+        obstacle = _decode_obstacle(folder)
+        if obstacle is None:
+            try:
+                from engine.model.graph_runner import GraphRunner
 
-        return GraphRunner(folder, capacity, recipe, progress, cancelled, placement.device, allowed)
+                return GraphRunner(folder, capacity, recipe, progress, cancelled, placement.device, allowed), ()
+            except Exception as error:  # whatever a compiler, a driver or a broken package may raise: it is shown
+                if isinstance(error, SpecularError) or is_out_of_memory(error):
+                    raise
+                obstacle = f"they could not be made ready ({_gist(error)})"
+            _release_card()
+        notes = (f"The decode kernels cannot run here, because {obstacle}; torch computes instead, more slowly.",)
     from engine.model import torch_runner
 
-    return torch_runner.TorchRunner(
-        folder, capacity, recipe or torch_runner.DEFAULT_RECIPE, progress, cancelled, placement.device
-    )
+    wanted = recipe or torch_runner.DEFAULT_RECIPE
+    return torch_runner.TorchRunner(folder, capacity, wanted, progress, cancelled, placement.device), notes
 
 
 def _decode_obstacle(folder: ModelFolder) -> str | None:
-    """Why the captured decode steps cannot run this model here, or None."""
+    """Why the captured decode steps cannot run this model on this card, or None."""
     import torch
 
     if importlib.util.find_spec("triton") is None:
         return "Triton is not installed"
-    if torch.cuda.get_device_capability() < (7, 5):
+    capability = torch.cuda.get_device_capability()
+    if capability < (7, 5):
         return "the card is older than compute capability 7.5"
+    types = {entry.dtype for entry in folder.entries.values() if len(entry.shape) > 1}
+    if len(types) > 1:
+        return "the model's matrices are of different types"
+    if types == {"BF16"} and capability < (8, 0):
+        return "the card has no bfloat16 arithmetic of its own"
     from engine.model.fused import unsupported
 
     stored = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
-    embedding = folder.entries["model.embed_tokens.weight"]
-    return unsupported(folder.config, stored[embedding.dtype], frozenset(folder.entries))
+    reason = unsupported(folder.config, stored[types.pop()], frozenset(folder.entries))
+    return None if reason is None else f"the model is not made for them ({reason})"
+
+
+def _refusal() -> str | None:
+    """Why torch cannot compute on the card that the driver sees, or None; found out by computing something."""
+    import torch
+
+    if torch.version.cuda is None:
+        return "the installed torch was built without CUDA"
+    try:
+        if torch.cuda.is_available():
+            torch.ones(8, device="cuda").sum().item()
+            return None
+    except RuntimeError as error:
+        return "its memory is full" if is_out_of_memory(error) else f"torch cannot use it ({_gist(error)})"
+    return f"its driver does not work with this torch, which needs CUDA {torch.version.cuda}"
+
+
+def _release_card() -> None:
+    """Give back what a runner that did not come to be still holds: the next one needs the room."""
+    import torch
+
+    gc.collect()
+    torch.cuda.empty_cache()
+
+
+def _gist(error: Exception) -> str:
+    """The line of an error's text that says most; a compiler's own sentence where it comes below a listing."""
+    text = getattr(error, "error_message", None) or str(error)
+    lines = [line.strip() for line in str(text).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def _cpu(note: str | None = None) -> Placement:

@@ -96,9 +96,9 @@ def load_model(
     capacity = _capacity(folder, context)
     config = folder.config
     allowed = config.vocabulary if tokenizer is None else min(config.vocabulary, tokenizer.vocabulary)
-    runner = make_runner(folder, placement, capacity, None, progress, cancelled, allowed)
+    runner, remarks = make_runner(folder, placement, capacity, None, progress, cancelled, allowed)
     note = template.note if template is not None else "The model has no tokenizer: it takes and gives token ids only."
-    notes = (*placement.notes, *folder.notes, *((note,) if note else ()))
+    notes = (*placement.notes, *remarks, *folder.notes, *((note,) if note else ()))
     info = ModelInfo(
         name=display_name(model, folder),
         path=str(path),

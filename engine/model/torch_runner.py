@@ -50,7 +50,8 @@ class TorchRunner:
         config, type_ = folder.config, self._embedding.dtype
         padded = -(-(capacity + PREFILL_ROWS) // KEY_BLOCK) * KEY_BLOCK
         shape = (padded, 2, config.kv_heads, config.head_dim)
-        self._cache = [torch.zeros(shape, dtype=type_, device=self.device) for _ in range(config.layers)]
+        kept = cache_type(type_, self.device)
+        self._cache = [torch.zeros(shape, dtype=kept, device=self.device) for _ in range(config.layers)]
         cosine, sine = rope_tables(config, padded)
         self._cosine, self._sine = (torch.from_numpy(table).to(self.device) for table in (cosine, sine))
         self._statistics = torch.zeros(config.layers, config.intermediate_size, device=self.device)
@@ -225,6 +226,13 @@ class _Pass:
         self.buffers[p.Buffer.ACTIVATED] = activated
         if step.observes:
             self.runner._statistics[step.layer].lerp_(activated[0].abs(), OBSERVED_SHARE)
+
+
+def cache_type(stored: torch.dtype, device: torch.device) -> torch.dtype:
+    """The cache's type: that of the weights, or float32 where the card's attention knows no bfloat16."""
+    if stored == torch.bfloat16 and device.type == "cuda" and torch.cuda.get_device_capability(device) < (8, 0):
+        return torch.float32
+    return stored
 
 
 def check_recipe(recipe: Recipe) -> None:

@@ -49,11 +49,12 @@ class GraphStepper:
         if self._stopped():
             return None
         if not self._begun:
-            self._runner.choose_by(self._sampler.settings, self._sampler.seed, ids)
+            self._choose(ids)
             self._begun = True
         result = self._runner.cycle(ids[-1], len(ids) - 1, gamma)
         if gamma and not _sound(result):
             # A row that plain decoding would never compute may be at fault, one behind a wrong proposal.
+            self._choose(ids)  # the failed pass has marked tokens as seen
             result = self._runner.cycle(ids[-1], len(ids) - 1, 0)
         if not _sound(result):
             raise NumericFault("NaN", len(ids))
@@ -66,6 +67,9 @@ class GraphStepper:
             result.draft_seconds,
             result.verify_seconds,
         )
+
+    def _choose(self, ids: Sequence[int]) -> None:
+        self._runner.choose_by(self._sampler.settings, self._sampler.seed, ids)
 
 
 def _sound(result: CycleResult) -> bool:

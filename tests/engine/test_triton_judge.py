@@ -218,6 +218,7 @@ def test_embedding_fills_stream_norm_input_and_squares(
             PARTS_PADDED=4,
             SHRINK=16.0,
             AT_CURSOR=cursor > 0,
+            DEPENDENT=DEPENDENT,
             positions=places if learned else None,
             FIRST_PLACE=2,
             num_warps=4,

@@ -36,6 +36,7 @@ def embed_kernel(
     PARTS_PADDED: tl.constexpr,
     SHRINK: tl.constexpr,
     AT_CURSOR: tl.constexpr,
+    DEPENDENT: tl.constexpr,
     SQUARES_ROWS: tl.constexpr = 16,
     positions=None,  # [places, WIDTH]: learned position embeddings, None where positions are rotary
     FIRST_PLACE: tl.constexpr = 0,  # row of `positions` that position 0 has
@@ -44,7 +45,8 @@ def embed_kernel(
 
     The first kernel of a step: launched in full order, never beside its predecessor.
     """
-    launch_dependents()
+    if DEPENDENT:
+        launch_dependents()
     row = tl.program_id(0)
     place = row
     if AT_CURSOR:

@@ -223,6 +223,7 @@ class StepKernels:
             PARTS_PADDED=triton.next_power_of_2(b.attention_parts),
             SHRINK=self._shrink,
             AT_CURSOR=at_cursor,
+            DEPENDENT=self._dependent,
             SQUARES_ROWS=b.height,
             positions=self._model.positions,
             FIRST_PLACE=self._model.first_place,

@@ -9,7 +9,11 @@ from engine.records import CycleRecord, TokenState
 
 @dataclass(frozen=True, slots=True)
 class ReplyStatistics:
-    """Sums over the cycles of a reply. accepted <= tested <= drafted; the states sum to the emitted tokens."""
+    """Sums over the cycles of a reply.
+
+    accepted <= tested <= drafted. Of the accepted proposals, `kept` are in the reply; the others stand after its end
+    and are `ignored`. kept + corrections + bonuses + plain == emitted.
+    """
 
     cycles: int = 0
     drafting_cycles: int = 0
@@ -17,6 +21,7 @@ class ReplyStatistics:
     drafted: int = 0
     tested: int = 0
     accepted: int = 0
+    kept: int = 0
     ignored: int = 0
     corrections: int = 0
     bonuses: int = 0
@@ -41,6 +46,7 @@ class ReplyStatistics:
             drafted=self.drafted + len(record.drafted_ids),
             tested=self.tested + record.tested,
             accepted=self.accepted + record.accepted,
+            kept=self.kept + states.count(TokenState.ACCEPTED),
             ignored=self.ignored + record.ignored,
             corrections=self.corrections + states.count(TokenState.CORRECTION),
             bonuses=self.bonuses + states.count(TokenState.BONUS),

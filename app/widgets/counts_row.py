@@ -56,7 +56,7 @@ class CountsRow(PaintedWidget):
         own = self.tr("The full model's own choice instead of a rejected draft.")
         extra = self.tr("The full model's extra token after drafts that were all accepted.")
         shown = [
-            _Count(SpanKind.ACCEPTED, self.tr("accepted"), s.accepted, agreed),
+            _Count(SpanKind.ACCEPTED, self.tr("accepted"), s.kept, agreed),
             _Count(SpanKind.GHOST, self.tr("rejected"), s.tested - s.accepted, self._rejected_help()),
             _Count(SpanKind.CORRECTION, self.tr("corrections"), s.corrections, own),
             _Count(SpanKind.BONUS, self.tr("bonus"), s.bonuses, extra),

@@ -15,6 +15,7 @@ import torch
 from engine.errors import BadSetting, LoadCancelled
 from engine.files.folder import ModelFolder
 from engine.kernels.reference import operations as op
+from engine.kernels.reference.flash import flash_attend, flash_version
 from engine.model import programme as p
 from engine.model.neurons import NeuronChoice
 from engine.model.rope import rope_tables
@@ -43,7 +44,6 @@ class TorchRunner:
     ) -> None:
         self.config, self.capacity, self.device = folder.config, capacity, torch.device(device)
         self.chunk = PREFILL_ROWS
-        self.kernels = "torch on CUDA" if self.device.type == "cuda" else "torch on the CPU"
         self.draft_bytes = 0
         self._weights = self._read(folder, progress, cancelled)
         self._embedding = self._weights[p.EMBEDDING]
@@ -51,6 +51,9 @@ class TorchRunner:
         padded = -(-(capacity + PREFILL_ROWS) // KEY_BLOCK) * KEY_BLOCK
         shape = (padded, 2, config.kv_heads, config.head_dim)
         kept = cache_type(type_, self.device)
+        self.flash = flash_version(self.device, kept)
+        reads_with = "SDPA" if self.flash is None else f"flash-attn {self.flash}"
+        self.kernels = f"torch on CUDA, {reads_with}" if self.device.type == "cuda" else "torch on the CPU"
         self._cache = [torch.zeros(shape, dtype=kept, device=self.device) for _ in range(config.layers)]
         cosine, sine = rope_tables(config, padded)
         self._cosine, self._sine = (torch.from_numpy(table).to(self.device) for table in (cosine, sine))
@@ -217,7 +220,9 @@ class _Pass:
         last = self.position + self.width
         length = last if self.runner.device.type == "cpu" else -(-last // KEY_BLOCK) * KEY_BLOCK
         cache, scale = self.runner._cache[layer][:length], self.runner.config.head_dim**-0.5
-        mixed = op.attend(self.heads, cache[:, 0], cache[:, 1], self.position, scale)
+        reads_prompt = self.width > MAX_DECODE_ROWS
+        attend = flash_attend if reads_prompt and self.runner.flash is not None else op.attend
+        mixed = attend(self.heads, cache[:, 0], cache[:, 1], self.position, scale)
         self.buffers[p.Buffer.ATTENDED] = mixed.reshape(self.width, -1)
 
     def _gated_silu(self, step: p.GatedSilu) -> None:

@@ -8,7 +8,7 @@ import torch
 from numba import njit
 
 from engine.kernels.compiled.peak import peak_of
-from engine.kernels.compiled.vector import exp_and_sum
+from engine.kernels.compiled.vector_lanes import exp_and_sum
 from engine.kernels.reference import operations as op
 from engine.model import programme as p
 from engine.sampling.distribution import peak

@@ -6,7 +6,8 @@ import numpy as np
 from numba import njit
 
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.vector import add_in_place, field, load_f32, scale_to, square_sum
+from engine.kernels.compiled.vector_lanes import add_in_place, scale_to, square_sum
+from engine.kernels.compiled.vector_words import field, load_f32
 
 
 @njit(nogil=True, error_model="numpy")  # an error raised in one thread would leave the others waiting

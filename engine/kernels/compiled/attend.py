@@ -8,8 +8,10 @@ import numpy as np
 from numba import njit
 
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.vector import dot_tile, exp_and_sum, field, maximum_of, store_f32, weighted_rows
+from engine.kernels.compiled.vector_dots import dot_tile, weighted_rows
 from engine.kernels.compiled.vector_ir import ITEM_SIZE, KIND_F16, KIND_F32
+from engine.kernels.compiled.vector_lanes import exp_and_sum, maximum_of
+from engine.kernels.compiled.vector_words import field, store_f32
 
 
 def _head_kernel(kind: int) -> Any:

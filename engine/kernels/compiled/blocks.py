@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from engine.kernels.compiled.vector import atomic_add, atomic_load, give_way, pause
+from engine.kernels.compiled.vector_words import atomic_add, atomic_load, give_way, pause
 
 COUNTER_BYTES = 128  # an instruction's two counters, each on a cache line of its own
 SPINS_BEFORE_YIELD = 2000  # about 30 us: longer than a block takes, shorter than a scheduler's slice

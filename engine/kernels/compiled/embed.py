@@ -5,8 +5,9 @@ from __future__ import annotations
 from numba import njit
 
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.vector import convert, field
 from engine.kernels.compiled.vector_ir import KIND_BF16, KIND_F16, KIND_F32
+from engine.kernels.compiled.vector_lanes import convert
+from engine.kernels.compiled.vector_words import field
 
 
 @njit(nogil=True)

@@ -6,7 +6,8 @@ import numpy as np
 from numba import njit
 
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.vector import field, load_f32, silu_times, store_f32
+from engine.kernels.compiled.vector_lanes import silu_times
+from engine.kernels.compiled.vector_words import field, load_f32, store_f32
 
 NEURONS_OF_BLOCK = 256
 DECAY = np.float32(0.9)  # of the moving average, per pass: about the last ten verified tokens

@@ -7,8 +7,9 @@ from typing import Any
 from numba import njit
 
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.vector import field, weighted_gather
+from engine.kernels.compiled.vector_dots import weighted_gather
 from engine.kernels.compiled.vector_ir import ITEM_SIZE, KIND_BF16, KIND_F16, KIND_F32, KIND_I8
+from engine.kernels.compiled.vector_words import field
 
 COLUMNS_OF_BLOCK = 64
 

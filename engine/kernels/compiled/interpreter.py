@@ -13,7 +13,7 @@ from engine.kernels.compiled.gated_silu import NEURONS_OF_BLOCK, gated_silu
 from engine.kernels.compiled.gathered_down import COLUMNS_OF_BLOCK, gathered_down
 from engine.kernels.compiled.linear import GATHERED_ROWS, block_rows, gathered_linear, linear
 from engine.kernels.compiled.rotate_store import rotate_store
-from engine.kernels.compiled.vector import field
+from engine.kernels.compiled.vector_words import field
 
 
 @njit(nogil=True)

@@ -7,8 +7,9 @@ from typing import Any
 from numba import njit
 
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.vector import dot_gathered, dot_tile, field, load_f32, store_f32
+from engine.kernels.compiled.vector_dots import dot_gathered, dot_tile
 from engine.kernels.compiled.vector_ir import ITEM_SIZE, KIND_BF16, KIND_F16, KIND_F32, KIND_I8
+from engine.kernels.compiled.vector_words import field, load_f32, store_f32
 
 TILE_ROWS = 24  # a multiple of every tile height below
 GATHERED_ROWS = 64  # chosen rows of a block, a multiple of eight

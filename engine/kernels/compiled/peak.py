@@ -9,7 +9,8 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from engine.kernels.compiled import vector_ir as v
-from engine.kernels.compiled.vector import load_f32, maximum_of
+from engine.kernels.compiled.vector_lanes import maximum_of
+from engine.kernels.compiled.vector_words import load_f32
 
 STRETCH = 2048  # logits looked at together: 8 KiB, well inside the first cache
 

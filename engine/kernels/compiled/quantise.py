@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from engine.kernels.compiled.vector import convert, load_f32
 from engine.kernels.compiled.vector_ir import KIND_BF16, KIND_F16, KIND_F32
+from engine.kernels.compiled.vector_lanes import convert
+from engine.kernels.compiled.vector_words import load_f32
 
 SMALLEST = np.float32(1e-35)  # a row with nothing larger counts as zero: its scale would leave the normal numbers
 

@@ -6,8 +6,9 @@ import numpy as np
 from numba import njit
 
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.vector import convert, field, load_f32, rotate
 from engine.kernels.compiled.vector_ir import KIND_F16, KIND_F32
+from engine.kernels.compiled.vector_lanes import convert, rotate
+from engine.kernels.compiled.vector_words import field, load_f32
 
 
 @njit(nogil=True)

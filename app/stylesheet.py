@@ -40,8 +40,8 @@ QPlainTextEdit[kind="field"]:focus { border: 2px solid $accent; padding: 3px; }
 QSlider:horizontal { min-height: 20px; }
 QSlider::groove:horizontal { height: 4px; border-radius: 2px; background: $line2; }
 QSlider::sub-page:horizontal { height: 4px; border-radius: 2px; background: $accent_bg; }
-QSlider::handle:horizontal { width: 14px; height: 14px; margin: -6px 0; border-radius: 8px; background: $input;
-  border: 1px solid $text3; }
+QSlider::handle:horizontal { width: 14px; height: 14px; margin: -6px 0; border-radius: 8px; background: $on_accent;
+  border: 1px solid $line2; }
 QSlider::handle:horizontal:focus { border: 2px solid $accent; width: 12px; height: 12px; }
 QSlider::sub-page:horizontal:disabled { background: $line2; }
 QScrollBar:vertical { width: 10px; background: transparent; margin: 0; }

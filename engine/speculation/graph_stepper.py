@@ -60,7 +60,7 @@ class GraphStepper:
             raise NumericFault("NaN", len(ids))
         return JudgedBlock(
             result.drafted,
-            result.drafted_probs,
+            tuple(p if math.isfinite(p) else 0.0 for p in result.drafted_probs),  # a draft may compute nonsense
             result.chosen,
             result.chosen_probs,
             result.proposal_probs,

@@ -58,6 +58,12 @@ def test_a_nan_in_a_drafted_block_is_tried_again_as_a_plain_step() -> None:
     assert card.asked == [(2, 1, 1), (2, 1, 0)]
 
 
+def test_a_draft_that_computes_nan_is_sure_of_nothing() -> None:
+    nonsense = CycleResult((7,), (math.nan,), (5, 6), (0.9, 0.8), (0.1,), 0, 0.01, 0.02)
+    block = GraphStepper(ScriptedCard(nonsense), SAMPLER, lambda: False).step([1, 2], 1)
+    assert block is not None and block.drafted_probs == (0.0,)
+
+
 def test_a_nan_behind_the_accepted_run_harms_nothing() -> None:
     card = ScriptedCard(result((7, 8), (9, 1, 2), 0, (0.9, math.nan, math.nan)))
     block = GraphStepper(card, SAMPLER, lambda: False).step([1], 2)

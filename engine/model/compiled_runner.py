@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import psutil
 
-from engine.errors import BadSetting
 from engine.files.folder import ModelFolder
 from engine.kernels.compiled import table as t
 from engine.kernels.compiled.binding import Memory, Weights, bind
@@ -19,6 +18,7 @@ from engine.kernels.compiled.interpreter import run
 from engine.kernels.compiled.peak import peak_of
 from engine.kernels.compiled.team import Team
 from engine.model import draft_copy, programme
+from engine.model.ingredients import require_ingredients
 from engine.model.matrix import Matrix
 from engine.model.neurons import NeuronChoice
 from engine.model.rope import rope_tables
@@ -110,7 +110,7 @@ class CompiledRunner:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         """See Runner.use_recipe. Copies already made are kept, so that turning a dial back costs nothing."""
-        check_recipe(recipe)
+        require_ingredients(recipe, "this computer's CPU", bits=DRAFT_BITS, neurons=True)
         steps = programme.build(self.config, self._weights.names, recipe)
         if recipe.weight_bits == 8:
             missing = tuple(name for name in programme.matrices(steps) if name not in self._copies)
@@ -201,11 +201,3 @@ def thread_count() -> int:
     """Threads of a pass: one a physical core, as far as this process may use them."""
     cores = psutil.cpu_count(logical=False) or 1
     return min(cores, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else cores
-
-
-def check_recipe(recipe: Recipe) -> None:
-    """Raise BadSetting for an ingredient that the CPU draft cannot run."""
-    if recipe.weight_bits not in DRAFT_BITS:
-        raise BadSetting(f"The draft on this computer's CPU can have 16 or 8 bit weights, not {recipe.weight_bits}.")
-    if recipe.input_sparsity > 0 or recipe.head_share < 1 or recipe.reduced_vocabulary or recipe.kv_window:
-        raise BadSetting("The draft on this computer's CPU can skip sub-layers and MLP neurons, and nothing else yet.")

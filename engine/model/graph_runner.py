@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from engine.errors import BadSetting
 from engine.files.config import ModelConfig
 from engine.files.folder import ModelFolder
 from engine.kernels.triton.choose_tiles import choose_tiles
@@ -33,6 +32,8 @@ class GraphRunner(TorchRunner):
     Prompts, plain steps and verify passes are the same kernels with the same order of every sum, so a row of the
     cache has the same bits whoever wrote it: a reused prefix equals one read anew.
     """
+
+    selects_neurons = False
 
     def __init__(
         self,
@@ -102,14 +103,7 @@ class GraphRunner(TorchRunner):
 
     def use_recipe(self, recipe: Recipe) -> None:
         """See Runner.use_recipe."""
-        check_recipe(recipe)
         super().use_recipe(recipe)
         if hasattr(self, "graphs"):  # not while the base class loads
             self.graphs.use_recipe(recipe)
             self._ready = None
-
-
-def check_recipe(recipe: Recipe) -> None:
-    """Raise BadSetting for an ingredient that the captured draft cannot run."""
-    if recipe.neuron_share < 1:
-        raise BadSetting("The draft on this card can skip sub-layers, but not select MLP neurons yet.")

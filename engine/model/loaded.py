@@ -91,7 +91,8 @@ def load_model(
     path = resolve(model, progress, cancelled)
     folder = open_folder(path)
     tokenizer = load_tokenizer(path)
-    template = None if tokenizer is None else ChatTemplate.for_folder(path, tokenizer)
+    name = display_name(model, folder)
+    template = None if tokenizer is None else ChatTemplate.for_folder(path, tokenizer, name)
     placement = choose_device(device)
     capacity = _capacity(folder, context)
     config = folder.config
@@ -100,7 +101,7 @@ def load_model(
     note = template.note if template is not None else "The model has no tokenizer: it takes and gives token ids only."
     notes = (*placement.notes, *remarks, *folder.notes, *((note,) if note else ()))
     info = ModelInfo(
-        name=display_name(model, folder),
+        name=name,
         path=str(path),
         family=config.family,
         layers=config.layers,

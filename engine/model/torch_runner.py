@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from engine.errors import BadSetting, LoadCancelled
+from engine.errors import LoadCancelled
 from engine.files.folder import ModelFolder
 from engine.kernels.reference import operations as op
 from engine.kernels.reference.flash import flash_attend, flash_version
 from engine.model import programme as p
+from engine.model.ingredients import require_ingredients
 from engine.model.neurons import NeuronChoice
 from engine.model.rope import rope_tables
 from engine.model.runner import MAX_DECODE_ROWS
@@ -32,6 +33,8 @@ OBSERVED_SHARE = 0.1  # weight of the newest activation in the moving average, a
 
 class TorchRunner:
     """Implements engine.model.runner.Runner. Not thread-safe: one thread owns it and the card."""
+
+    selects_neurons = True
 
     def __init__(
         self,
@@ -80,7 +83,7 @@ class TorchRunner:
 
     def use_recipe(self, recipe: Recipe) -> None:
         """See Runner.use_recipe."""
-        check_recipe(recipe)
+        require_ingredients(recipe, "this device", bits=(16,), neurons=self.selects_neurons)
         config = self.config
         steps = p.build(config, frozenset(self._weights), recipe)
         kept = p.kept_neurons(config, recipe)
@@ -238,14 +241,6 @@ def cache_type(stored: torch.dtype, device: torch.device) -> torch.dtype:
     if stored == torch.bfloat16 and device.type == "cuda" and torch.cuda.get_device_capability(device) < (8, 0):
         return torch.float32
     return stored
-
-
-def check_recipe(recipe: Recipe) -> None:
-    """Raise BadSetting for an ingredient that the torch path cannot run."""
-    if recipe.weight_bits != 16:
-        raise BadSetting(f"The draft on this device can have 16 bit weights only, not {recipe.weight_bits}.")
-    if recipe.input_sparsity > 0 or recipe.head_share < 1 or recipe.reduced_vocabulary or recipe.kv_window:
-        raise BadSetting("The draft on this device can skip sub-layers and MLP neurons, and nothing else yet.")
 
 
 def _read_back(logits: torch.Tensor) -> np.ndarray:

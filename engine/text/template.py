@@ -57,17 +57,21 @@ class ChatTemplate:
         self.note = " ".join(sentence for sentence in notes if sentence) or None
 
     @classmethod
-    def for_folder(cls, folder: Path, tokenizer: Tokenizer) -> ChatTemplate:
-        """The template in the model's files, or a fallback with a note that says why. Never fails."""
+    def for_folder(cls, folder: Path, tokenizer: Tokenizer, name: str | None = None) -> ChatTemplate:
+        """The template in the model's files, or a fallback with a note that says why. Never fails.
+
+        name: what notes call the model; the folder's own name where it is None.
+        """
+        name = name or folder.name
         source = tokenizer.text_files.template
         fallback = fallback_format(tokenizer)
         described = "a plain User/Assistant text" if fallback is PLAIN else f"the {fallback.name} format"
         if source is None:
-            return cls(fallback, tokenizer, note=f"{folder.name} has no chat template, so {described} is used.")
+            return cls(fallback, tokenizer, note=f"{name} has no chat template, so {described} is used.")
         try:
             return cls(ChatFormat(OWN, source), tokenizer)
         except TemplateError as error:
-            return cls(fallback, tokenizer, note=f"{error} For {folder.name}, {described} is used instead.")
+            return cls(fallback, tokenizer, note=f"{error} For {name}, {described} is used instead.")
 
     @classmethod
     def from_string(cls, source: str, tokenizer: Tokenizer) -> ChatTemplate:

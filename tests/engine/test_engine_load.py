@@ -262,3 +262,15 @@ def test_a_shape_the_compiled_kernels_cannot_take_runs_in_torch(tmp_path: Path) 
         for gamma in (1, 4):
             made = reply(engine, request(PROMPT, 20, gamma=gamma))
             assert made.ids == plain.ids and made.drafted > 0
+
+
+def test_notes_call_a_converted_file_by_its_own_name(tmp_path: Path) -> None:
+    folder = byte_tokenizer(tiny_llama(tmp_path / "source"), template="{{ ''.__class__ }}")
+    file = tmp_path / "unsafe.gguf"
+    write_gguf(file, folder)
+    engine = Engine()
+    try:
+        notes = " ".join(engine.load(str(file), device="cpu").notes)
+    finally:
+        engine.close()
+    assert "For unsafe, the ChatML format is used instead." in notes

@@ -176,15 +176,16 @@ class ScriptedRunner:
         self.fulls += 1
         return self.inner.full(tokens, position, wanted)
 
-    def draft(self, token: int, position: int) -> np.ndarray:
+    def draft(self, tokens: Sequence[int], position: int) -> np.ndarray:
         self.before_draft(self.drafts)
         self.drafts += 1
         if self.script is None:
-            return self.inner.draft(token, position)
+            return self.inner.draft(tokens, position)
         vocabulary = self.inner.config.vocabulary
-        logits = self.inner.draft(int(self._random.integers(vocabulary)), position)
+        logits = self.inner.draft(self._random.integers(vocabulary, size=len(tokens)).tolist(), position)
         logits[:] = -1e9
-        logits[0, self.script(position + 1)] = 0.0
+        for i, row in enumerate(logits):
+            row[self.script(position + i + 1)] = 0.0
         return logits
 
 

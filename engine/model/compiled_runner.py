@@ -88,9 +88,9 @@ class CompiledRunner:
             self._chunk = fitting_chunk(self._chunk, time.perf_counter() - began)
         return logits
 
-    def draft(self, token: int, position: int) -> np.ndarray:
+    def draft(self, tokens: Sequence[int], position: int) -> np.ndarray:
         """See Runner.draft."""
-        return self._pass(self._draft, (token,), position, 1)
+        return self._pass(self._draft, tokens, position, len(tokens))
 
     def peak(self, row: np.ndarray, position: int | None) -> tuple[int, np.float32, float]:
         """See Runner.peak."""

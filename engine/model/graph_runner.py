@@ -78,12 +78,15 @@ class GraphRunner(TorchRunner):
         self.graphs.run_full(len(tokens))
         return self.graphs.logits(len(tokens)).numpy()
 
-    def draft(self, token: int, position: int) -> np.ndarray:
-        """See Runner.draft."""
-        self._begin(position, (token,))
+    def draft(self, tokens: Sequence[int], position: int) -> np.ndarray:
+        """See Runner.draft. Row after row: the captured draft step has one."""
         self._ready = None
-        self.graphs.run_draft()
-        return self.graphs.logits(1).numpy()
+        rows: list[np.ndarray] = []
+        for i, token in enumerate(tokens):
+            self._begin(position + i, (token,))
+            self.graphs.run_draft()
+            rows.append(self.graphs.logits(1).numpy().copy())
+        return np.concatenate(rows)
 
     def choose_by(self, settings: Sampling, seed: int, history: Sequence[int]) -> None:
         """How the cycles that follow choose tokens. history: all ids so far."""

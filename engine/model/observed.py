@@ -71,9 +71,9 @@ class ObservedRunner:
             self._observer(position + len(tokens) - wanted, logits)
         return logits
 
-    def draft(self, token: int, position: int) -> np.ndarray:
+    def draft(self, tokens: Sequence[int], position: int) -> np.ndarray:
         """See Runner.draft."""
-        return self.inner.draft(token, position)
+        return self.inner.draft(tokens, position)
 
     def peak(self, row: np.ndarray, position: int | None) -> tuple[int, np.float32, float]:
         """See Runner.peak."""

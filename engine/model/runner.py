@@ -10,6 +10,7 @@ import numpy as np
 from engine.recipe import Recipe
 
 MAX_DECODE_ROWS = 16  # the widest verify pass: gamma + 1
+MAX_DRAFT_ROWS = 8  # the widest draft pass: the last token and the proposals the draft checks
 
 
 class Runner(Protocol):
@@ -49,8 +50,12 @@ class Runner(Protocol):
         """Full pass over tokens at `position`; logits [wanted, vocabulary] of the last `wanted` rows (at most 16)."""
         ...
 
-    def draft(self, token: int, position: int) -> np.ndarray:
-        """Draft pass over one token; logits [1, vocabulary]."""
+    def draft(self, tokens: Sequence[int], position: int) -> np.ndarray:
+        """Draft pass over 1 to 8 tokens at `position`; logits [len(tokens), vocabulary].
+
+        The first is the last token known, the others are proposals for the draft to check. With a reduced vocabulary
+        the logits of ids without a row are minus infinity.
+        """
         ...
 
     def peak(self, row: np.ndarray, position: int | None) -> tuple[int, np.float32, float]:

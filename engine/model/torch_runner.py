@@ -77,9 +77,9 @@ class TorchRunner:
         width = MAX_DECODE_ROWS if len(tokens) <= MAX_DECODE_ROWS else PREFILL_ROWS
         return _read_back(self._run(self._full, tokens, position, wanted, width))
 
-    def draft(self, token: int, position: int) -> np.ndarray:
+    def draft(self, tokens: Sequence[int], position: int) -> np.ndarray:
         """See Runner.draft."""
-        return _read_back(self._run(self._draft, [token], position, 1, 1))
+        return _read_back(self._run(self._draft, tokens, position, len(tokens), len(tokens)))
 
     def use_recipe(self, recipe: Recipe) -> None:
         """See Runner.use_recipe."""

@@ -81,7 +81,7 @@ class HostStepper:
         while len(drafted) < gamma:
             if self._stopped():
                 return None
-            logits = self._runner.draft(token, base - 1 + len(drafted))
+            logits = self._runner.draft((token,), base - 1 + len(drafted))
             try:
                 token, probability = self._sampler.propose(logits[0], base + len(drafted), ids, drafted)
             except NumericFault:

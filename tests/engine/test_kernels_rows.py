@@ -74,14 +74,14 @@ def test_drafts_do_not_read_poison_either(runner: CompiledRunner) -> None:
     for recipe in RECIPES:
         runner.use_recipe(recipe)
         runner.full(IDS[:20], 0, 0)
-        wanted = runner.draft(IDS[20], 20).copy()
+        wanted = runner.draft(IDS[20:21], 20).copy()
         for name, buffer in runner._memory.buffers.items():
             assert name in Buffer
             buffer[:] = np.nan
         runner._memory.scores[:] = np.nan
         for layer in runner._memory.cache:
             layer[20:] = np.nan
-        assert np.array_equal(runner.draft(IDS[20], 20), wanted), recipe
+        assert np.array_equal(runner.draft(IDS[20:21], 20), wanted), recipe
         assert np.isfinite(wanted).all()
 
 
@@ -96,7 +96,7 @@ def test_any_number_of_threads_gives_the_same_bits(dtype: str, tmp_path: Path, m
             prefill = runner.full(IDS[:64], 0, 16).copy()
             steps = step_logits(runner, IDS[:30])
             runner.refresh_neurons()
-            draft = runner.draft(IDS[30], 30).copy()
+            draft = runner.draft(IDS[30:31], 30).copy()
             copies = [part for _, copy in sorted(runner._copies.items()) for part in copy.owner]
             results.append([prefill, steps, draft, *runner._memory.cache, *copies])
     for other in results[1:]:

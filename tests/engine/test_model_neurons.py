@@ -42,4 +42,4 @@ def test_a_draft_of_the_neurons_that_matter_equals_the_full_model(tmp_path: Path
         full = runner.full([7], 30, 1).copy()
         runner.refresh_neurons()
         assert all(not np.isin(chosen, idle).any() for chosen in runner._choice.chosen)
-        assert np.abs(runner.draft(7, 30) - full).max() < 1e-4
+        assert np.abs(runner.draft([7], 30) - full).max() < 1e-4

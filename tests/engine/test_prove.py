@@ -311,7 +311,7 @@ class CyclingRunner(TamperedRunner):
         self.cycles += 1
         block = [token]
         for i in range(gamma):
-            block.append(int(self.inner.draft(block[-1], position + i)[0].argmax()))
+            block.append(int(self.inner.draft(block[-1:], position + i)[0].argmax()))
         self._last = self.inner.full(block, position, gamma + 1).copy()
         self._tamper(block, position, self._last)
         chosen = tuple(int(row.argmax()) for row in self._last)

@@ -7,6 +7,22 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
+class Ingredients:
+    """What of a recipe a device can draft with; blocks can be skipped everywhere.
+
+    weight_bits: widths the draft's weights can have. The others: whether the field of `Recipe` that each is about can
+    differ from its default.
+    """
+
+    weight_bits: tuple[int, ...] = (16,)
+    input_sparsity: bool = False
+    neurons: bool = False
+    heads: bool = False
+    reduced_vocabulary: bool = False
+    kv_window: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Recipe:
     """How the draft variant of a model is made. The recipe changes speed only, never a token of the reply.
 

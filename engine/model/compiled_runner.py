@@ -23,13 +23,13 @@ from engine.model.matrix import Matrix
 from engine.model.neurons import NeuronChoice
 from engine.model.rope import rope_tables
 from engine.model.weights import HostWeights, as_float32
-from engine.recipe import Recipe
+from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
 from engine.sampling.distribution import require_finite
 
 CHUNK, LEAST_CHUNK = 64, 8  # prompt tokens a pass: most, enough to amortise reading the weights, and fewest
 CHUNK_SECONDS = 0.25  # what such a pass should take, so that a stop takes effect within a second beside other work too
-DRAFT_BITS = (16, 8)
+INGREDIENTS = Ingredients(weight_bits=(16, 8), neurons=True)
 DEFAULT_RECIPE = Recipe(weight_bits=8)
 
 
@@ -37,6 +37,7 @@ class CompiledRunner:
     """Implements engine.model.runner.Runner. Not thread-safe: one thread owns it."""
 
     kernels = "compiled CPU kernels"
+    ingredients = INGREDIENTS
 
     def __init__(
         self,
@@ -110,7 +111,7 @@ class CompiledRunner:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         """See Runner.use_recipe. Copies already made are kept, so that turning a dial back costs nothing."""
-        require_ingredients(recipe, "this computer's CPU", bits=DRAFT_BITS, neurons=True)
+        require_ingredients(recipe, "this computer's CPU", self.ingredients)
         steps = programme.build(self.config, self._weights.names, recipe)
         if recipe.weight_bits == 8:
             missing = tuple(name for name in programme.matrices(steps) if name not in self._copies)

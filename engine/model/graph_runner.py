@@ -15,7 +15,7 @@ from engine.kernels.triton.step import PROMPT_ROWS, StepBuffers, StepKernels
 from engine.model.decode_graphs import CycleResult, DecodeGraphs
 from engine.model.fused import fuse, shapes_of
 from engine.model.torch_runner import TorchRunner
-from engine.recipe import Recipe
+from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
 from engine.settings import Sampling
 
@@ -33,7 +33,7 @@ class GraphRunner(TorchRunner):
     cache has the same bits whoever wrote it: a reused prefix equals one read anew.
     """
 
-    selects_neurons = False
+    ingredients = Ingredients()
 
     def __init__(
         self,

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from engine.errors import BadSetting
-from engine.recipe import Recipe
+from engine.recipe import Ingredients, Recipe
 
 
-def require_ingredients(recipe: Recipe, place: str, *, bits: tuple[int, ...], neurons: bool) -> None:
-    """Raise BadSetting, with one sentence, for an ingredient that the draft at `place` cannot be made with.
+def refusal(recipe: Recipe, place: str, able: Ingredients) -> str | None:
+    """One sentence about the first ingredient that the draft at `place` cannot be made with, or None.
 
-    place: for people, as in "the draft on {place}". bits: weight widths it has. neurons: whether it selects neurons.
-    Blocks can be skipped everywhere.
+    place: for people, as in "the draft on {place}".
     """
-    if recipe.weight_bits not in bits:
-        widths = " or ".join(str(width) for width in bits)
-        raise BadSetting(f"The draft on {place} can have {widths} bit weights, not {recipe.weight_bits}.")
-    if recipe.neuron_share < 1 and not neurons:
-        raise BadSetting(f"The draft on {place} can skip sub-layers, but not select MLP neurons yet.")
-    if recipe.input_sparsity > 0 or recipe.head_share < 1 or recipe.reduced_vocabulary or recipe.kv_window:
-        able = "skip sub-layers and MLP neurons" if neurons else "skip sub-layers"
-        raise BadSetting(f"The draft on {place} can {able}, and nothing else yet.")
+    if recipe.weight_bits not in able.weight_bits:
+        return f"The draft on {place} can have {_widths(able)} bit weights, not {recipe.weight_bits}."
+    asked = (
+        (recipe.input_sparsity > 0, able.input_sparsity, "drop input channels"),
+        (recipe.neuron_share < 1, able.neurons, "select MLP neurons"),
+        (recipe.head_share < 1, able.heads, "select attention heads"),
+        (recipe.reduced_vocabulary is not None, able.reduced_vocabulary, "reduce its vocabulary"),
+        (recipe.kv_window is not None, able.kv_window, "limit what it attends to"),
+    )
+    for wanted, has, what in asked:
+        if wanted and not has:
+            return f"The draft on {place} cannot {what}."
+    return None
+
+
+def require_ingredients(recipe: Recipe, place: str, able: Ingredients) -> None:
+    """Raise BadSetting with the sentence of `refusal` where there is one."""
+    sentence = refusal(recipe, place, able)
+    if sentence is not None:
+        raise BadSetting(sentence)
+
+
+def _widths(able: Ingredients) -> str:
+    *others, last = (str(width) for width in able.weight_bits)
+    return f"{', '.join(others)} or {last}" if others else last

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from engine.model.runner import Runner
-from engine.recipe import Recipe
+from engine.recipe import Ingredients, Recipe
 
 PassObserver = Callable[[int, np.ndarray], None]
 """Told (position of the first row, float32 logits [rows, vocabulary]); the next pass overwrites the array."""
@@ -58,6 +58,11 @@ class ObservedRunner:
     def draft_bytes(self) -> int:
         """See Runner.draft_bytes."""
         return self.inner.draft_bytes
+
+    @property
+    def ingredients(self) -> Ingredients:
+        """See Runner.ingredients."""
+        return self.inner.ingredients
 
     @property
     def recipe(self) -> Recipe:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.recipe import Recipe
+from engine.recipe import Ingredients, Recipe
 
 MAX_DECODE_ROWS = 16  # the widest verify pass: gamma + 1
 MAX_DRAFT_ROWS = 8  # the widest draft pass: the last token and the proposals the draft checks
@@ -39,6 +39,11 @@ class Runner(Protocol):
     @property
     def draft_bytes(self) -> int:
         """Memory the draft's own weights take."""
+        ...
+
+    @property
+    def ingredients(self) -> Ingredients:
+        """What a recipe may ask of `use_recipe` here."""
         ...
 
     @property

@@ -21,7 +21,7 @@ from engine.model.ingredients import require_ingredients
 from engine.model.neurons import NeuronChoice
 from engine.model.rope import rope_tables
 from engine.model.runner import MAX_DECODE_ROWS
-from engine.recipe import Recipe
+from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
 from engine.sampling.distribution import peak
 
@@ -34,7 +34,7 @@ OBSERVED_SHARE = 0.1  # weight of the newest activation in the moving average, a
 class TorchRunner:
     """Implements engine.model.runner.Runner. Not thread-safe: one thread owns it and the card."""
 
-    selects_neurons = True
+    ingredients = Ingredients(neurons=True)
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class TorchRunner:
 
     def use_recipe(self, recipe: Recipe) -> None:
         """See Runner.use_recipe."""
-        require_ingredients(recipe, "this device", bits=(16,), neurons=self.selects_neurons)
+        require_ingredients(recipe, "this device", self.ingredients)
         config = self.config
         steps = p.build(config, frozenset(self._weights), recipe)
         kept = p.kept_neurons(config, recipe)

@@ -33,6 +33,15 @@ if INTERPRETED:
         return tl.dot(a.to(tl.float32), b.to(tl.float32), sums)
 
     @triton.jit
+    def dot4(codes, values, sums):
+        """sums + the products of the four unsigned bytes of `codes` with the four signed bytes of `values`."""
+        for byte in tl.static_range(4):
+            code = (codes >> (8 * byte)) & 0xFF
+            value = (values >> (8 * byte)) & 0xFF
+            sums += code * tl.where(value > 127, value - 256, value)
+        return sums
+
+    @triton.jit
     def exact_exp(x):
         """exp, as numpy computes it."""
         return tl.exp(x)
@@ -71,6 +80,13 @@ else:
     def multiply(a, b, sums):
         """sums + a b on the tensor cores, accumulated in float32."""
         return tl.dot(a, b, sums)
+
+    @triton.jit
+    def dot4(codes, values, sums):
+        """sums + the products of the four unsigned bytes of `codes` with the four signed bytes of `values`."""
+        return tl.inline_asm_elementwise(
+            "dp4a.u32.s32 $0, $1, $2, $3;", "=r,r,r,r", [codes, values, sums], dtype=tl.int32, is_pure=True, pack=1
+        )
 
     @triton.jit
     def exact_exp(x):

@@ -220,7 +220,7 @@ class _Proof:
             if isinstance(event, CycleEvent):
                 reply.ids += event.record.emitted_ids
                 reply.text += "".join(event.pieces)
-                reply.drafted += len(event.record.drafted_ids)
+                reply.drafted += event.record.drafted
                 reply.accepted += event.record.accepted
                 self.made += len(event.record.emitted_ids)
                 self.progress(ProofProgress(name, self.made, 2 * self.wanted))

@@ -36,18 +36,38 @@ class StopReason(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Sibling:
+    """The draft's second choice for a place (from 0) of the chain, which the full pass tried beside it.
+
+    prob: the draft's probability of it. taken: it was the full model's choice where the chain was wrong, so that it
+    counts as drafted, tested and accepted in the chain's stead. full_prob: the full model's probability of a taken
+    one, else None.
+    """
+
+    place: int
+    id: int
+    prob: float
+    taken: bool
+    full_prob: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CycleRecord:
     """One draft-and-verify cycle (or one plain step, which has nothing drafted).
 
-    drafted_ids, drafted_probs: what the draft proposed and the probability it gave each proposal.
-    full_probs: the full model's probability of each *tested* proposal; its length is `tested`.
-    accepted: how many leading proposals agree with the full model.
+    drafted_ids, drafted_probs: the chain the draft proposed and the probability it gave each proposal (of one that was
+        looked up and not checked by the draft: how often such look-ups were right).
+    full_probs: the full model's probability of each *tested* proposal of the chain.
+    accepted: how many leading proposals of the chain agree with the full model, plus one for a taken sibling.
     next_id, next_state, next_prob: the full model's own token after them (a correction, a bonus, or a plain
         step's token) and its probability; None when the reply ended inside the accepted run.
     emitted_ids: what this cycle adds to the reply: accepted proposals, cut at an end or the limit, then next_id.
     ignored: tokens found right but standing after an end or the limit; never part of the reply.
     plain_seconds: a plain step at this length as last measured here; None until measured.
     kv_length: committed rows of the KV cache after the cycle.
+    siblings: second choices that were tried; at most one is taken.
+    looked_up: proposals of the chain that were found in the prompt or the reply so far.
+    strategy: what the controller did and why, a short phrase ("plain: measuring", "chain + look-ups").
     """
 
     index: int
@@ -67,16 +87,34 @@ class CycleRecord:
     recipe: Recipe
     streamed_bytes: int
     kv_length: int
+    siblings: tuple[Sibling, ...] = ()
+    looked_up: int = 0
+    strategy: str = "chain"
+
+    @property
+    def taken(self) -> Sibling | None:
+        """The sibling that came into the reply (or stands after its end) in place of a wrong proposal."""
+        return next((sibling for sibling in self.siblings if sibling.taken), None)
+
+    @property
+    def agreed(self) -> int:
+        """Leading proposals of the chain that agree with the full model: `accepted` without a sibling."""
+        return self.accepted - (self.taken is not None)
+
+    @property
+    def drafted(self) -> int:
+        """Proposals: those of the chain, and a sibling that was taken."""
+        return len(self.drafted_ids) + (self.taken is not None)
 
     @property
     def tested(self) -> int:
-        """Proposals the full model judged: up to and including the first wrong one."""
-        return len(self.full_probs)
+        """Proposals the full model judged: up to and including the first wrong one, and a sibling that was taken."""
+        return len(self.full_probs) + (self.taken is not None)
 
     @property
     def rejected_ids(self) -> tuple[int, ...]:
         """The struck-through ghosts: the first wrong proposal and those after it that were never tested."""
-        return self.drafted_ids[self.accepted :] if self.next_state is TokenState.CORRECTION else ()
+        return self.drafted_ids[self.agreed :] if len(self.emitted_ids) > self.agreed else ()
 
     @property
     def emitted_states(self) -> tuple[TokenState, ...]:

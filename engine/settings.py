@@ -57,11 +57,17 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """Whether and how far to draft. gamma None follows the measured gain; recipe None takes the model's default."""
+    """Whether and how far to draft. gamma None follows the measured gain; recipe None takes the model's default.
+
+    cascade: also propose what followed the same words before, in the prompt or the reply, where that pays.
+    siblings: let the full pass try second choices beside unsure proposals, where rows of it are nearly free.
+    """
 
     enabled: bool = True
     gamma: int | None = None
     recipe: Recipe | None = None
+    cascade: bool = True
+    siblings: bool = True
 
     def __post_init__(self) -> None:
         if self.gamma is not None:

@@ -12,7 +12,8 @@ class ReplyStatistics:
     """Sums over the cycles of a reply.
 
     accepted <= tested <= drafted. Of the accepted proposals, `kept` are in the reply; the others stand after its end
-    and are `ignored`. kept + corrections + bonuses + plain == emitted.
+    and are `ignored`. kept + corrections + bonuses + plain == emitted. siblings: second choices that were taken (also
+    counted as accepted). looked_up: drafted tokens found in the prompt or the reply rather than computed.
     """
 
     cycles: int = 0
@@ -27,6 +28,8 @@ class ReplyStatistics:
     bonuses: int = 0
     plain: int = 0
     rejected: int = 0
+    siblings: int = 0
+    looked_up: int = 0
     seconds: float = 0.0
     draft_seconds: float = 0.0
     verify_seconds: float = 0.0
@@ -43,7 +46,7 @@ class ReplyStatistics:
             cycles=self.cycles + 1,
             drafting_cycles=self.drafting_cycles + bool(record.drafted_ids),
             emitted=self.emitted + len(record.emitted_ids),
-            drafted=self.drafted + len(record.drafted_ids),
+            drafted=self.drafted + record.drafted,
             tested=self.tested + record.tested,
             accepted=self.accepted + record.accepted,
             kept=self.kept + states.count(TokenState.ACCEPTED),
@@ -52,6 +55,8 @@ class ReplyStatistics:
             bonuses=self.bonuses + states.count(TokenState.BONUS),
             plain=self.plain + states.count(TokenState.PLAIN),
             rejected=self.rejected + len(record.rejected_ids),
+            siblings=self.siblings + (record.taken is not None),
+            looked_up=self.looked_up + record.looked_up,
             seconds=self.seconds + record.seconds,
             draft_seconds=self.draft_seconds + record.draft_seconds,
             verify_seconds=self.verify_seconds + record.verify_seconds,

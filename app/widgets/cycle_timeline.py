@@ -101,7 +101,7 @@ class CycleTimeline(PaintedWidget):
         times = {
             "cycle": record.index + 1,
             "accepted": record.accepted,
-            "drafted": len(record.drafted_ids),
+            "drafted": record.drafted,
             "draft": f"{record.draft_seconds * 1000:.1f}",
             "verify": f"{record.verify_seconds * 1000:.1f}",
             "wait": f"{record.wait_seconds * 1000:.1f}",
@@ -203,17 +203,18 @@ class CycleTimeline(PaintedWidget):
 
 
 def _collect_outcomes(record: CycleRecord, bar: Bar, dots: dict[str, list[QPointF]]) -> None:
-    drafted = len(record.drafted_ids)
-    bonus = record.next_state is TokenState.BONUS
-    count = drafted + bonus
-    if count == 0:
+    roles = ["accepted" if i < record.agreed else "untested" for i in range(len(record.drafted_ids))]
+    if record.agreed < len(record.full_probs):
+        roles[record.agreed] = "rejected"
+    if record.taken is not None:
+        roles.append("accepted")
+    if record.next_state is TokenState.BONUS:
+        roles.append("bonus")
+    if not roles:
         return
-    step = min(4.5, (bar.width - 2) / count)
-    for i in range(drafted):
-        role = "accepted" if i < record.accepted else "rejected" if i < record.tested else "untested"
+    step = min(4.5, (bar.width - 2) / len(roles))
+    for i, role in enumerate(roles):
         dots[role].append(QPointF(bar.left + 2 + i * step, _DOTS_Y))
-    if bonus:
-        dots["bonus"].append(QPointF(bar.left + 2 + drafted * step, _DOTS_Y))
 
 
 def _collect_times(record: CycleRecord, bar: Bar, rects: dict[str, list[QRectF]]) -> None:

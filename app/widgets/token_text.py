@@ -32,7 +32,7 @@ from app.widgets.reply_document import ReplyDocument
 from app.widgets.token_segments import MarkCache, band_of_range
 from app.widgets.token_spans import KIND_OF_STATE, Span, SpanKind
 from app.widgets.token_words import describe, split_ghosts
-from engine.records import CycleEvent, TokenState
+from engine.records import CycleEvent
 
 FADE_SECONDS = 1.5
 _TICK_MS = 40
@@ -125,7 +125,7 @@ class TokenText(QTextEdit):
         number = len(self._events)
         self._events.append(event)
         for place, (state, piece) in enumerate(zip(event.record.emitted_states, event.pieces, strict=True)):
-            if state is TokenState.CORRECTION:
+            if event.ghosts and place == event.record.agreed:  # in front of what came instead
                 self._append_ghost(event, piece, number)
             self._reply.append(KIND_OF_STATE[state], piece, number, place)
 

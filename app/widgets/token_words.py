@@ -33,12 +33,26 @@ def describe(span: Span, event: CycleEvent | None) -> str:
         "draft": _probability(_at(record.drafted_probs, span.place)),
         "full": _probability(_at(record.full_probs, span.place)),
         "own": _probability(record.next_prob),
+        "chosen": _probability(record.taken.full_prob if record.taken else record.next_prob),
     }
     return _sentence(span, event).format(**values, **_texts(span, event))
 
 
 def _sentence(span: Span, event: CycleEvent) -> str:
     translate = QCoreApplication.translate
+    if event.record.taken is not None and span.kind is SpanKind.ACCEPTED and span.place == event.record.agreed:
+        return translate(
+            "TokenWords",
+            "accepted: cycle {cycle}, second choice at draft position {position} of {drafted}, tried in the same pass. "
+            "The draft gave it {second_draft}, the full model {second_full}; "
+            "its first choice “{guess}” ({guess_draft}) was wrong.",
+        )
+    if span.kind is SpanKind.BONUS and event.record.taken is not None:
+        return translate(
+            "TokenWords",
+            "bonus: cycle {cycle}. The draft's second choice was accepted; "
+            "the full model added this token in the same pass ({own}).",
+        )
     if span.kind is SpanKind.ACCEPTED:
         return translate(
             "TokenWords",
@@ -63,23 +77,25 @@ def _sentence(span: Span, event: CycleEvent) -> str:
         "TokenWords",
         "rejected: cycle {cycle}, draft position {wrong} of {drafted}. "
         "The draft proposed “{guess}” ({guess_draft}); the full model gave it {guess_full} "
-        "and chose “{choice}” ({own}).",
+        "and chose “{choice}” ({chosen}).",
     )
-    if event.record.tested < len(event.record.drafted_ids):
+    if event.record.tested < event.record.drafted:
         sentence += " " + translate("TokenWords", "Not tested after it: “{untested}”.")
     return sentence
 
 
 def _texts(span: Span, event: CycleEvent) -> dict[str, object]:
     record = event.record
-    wrong = record.accepted
+    wrong, second = record.agreed, record.taken
     guess, untested = split_ghosts(event)
     return {
         "wrong": wrong + 1,
         "guess": _quoted(guess),
         "guess_draft": _probability(_at(record.drafted_probs, wrong)),
         "guess_full": _probability(_at(record.full_probs, wrong)),
-        "choice": _quoted(event.pieces[-1]) if event.pieces else "",
+        "choice": _quoted(event.pieces[wrong]) if wrong < len(event.pieces) else "",
+        "second_draft": _probability(second.prob if second else None),
+        "second_full": _probability(second.full_prob if second else None),
         "untested": untested.strip().replace("\n", "↵"),
     }
 

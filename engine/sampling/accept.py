@@ -4,30 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine.records import StopReason, TokenState
+
+
+class Branch(NamedTuple):
+    """A sibling: a proposal beside place `place` of the draft, and the full model's token after it."""
+
+    place: int
+    id: int
+    next_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
     """Outcome of comparing a draft with the full model's choices.
 
-    accepted: leading proposals that agree. next_id: the full model's own token after them.
-    state: CORRECTION after a wrong proposal, BONUS after a wholly right draft, PLAIN when nothing was drafted.
-    tested: proposals judged, up to and including the first wrong one; accepted <= tested <= drafted.
+    accepted: leading proposals that agree, and a sibling that does so where the draft first does not.
+    next_id: the full model's own token after them.
+    state: CORRECTION after a wrong proposal, BONUS after a wholly right draft or a sibling, PLAIN without a draft.
+    tested: proposals judged, up to and including the first wrong one, and that sibling; accepted <= tested.
+    sibling: which of the siblings was taken; sibling_id: its token. Both None without.
     """
 
     accepted: int
     next_id: int
     state: TokenState
     tested: int
+    sibling: int | None = None
+    sibling_id: int | None = None
+
+    @property
+    def agreed(self) -> int:
+        """Leading proposals of the draft itself that agree."""
+        return self.accepted - (self.sibling is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
     """What of a block enters the reply.
 
-    emitted_ids: accepted proposals and the next token, up to an end or a limit (an end token is the last of them).
+    emitted_ids: accepted proposals (a taken sibling is the last of them) and the next token, up to an end or a limit
+        (an end token is the last).
     next_id, next_state: as in Acceptance, or None when the reply ended before that token.
     ignored: right tokens that stand after the end: len(emitted_ids) + ignored == accepted + 1.
     reason: why the reply ends here; None when it goes on.
@@ -40,10 +59,10 @@ class Cut:
     reason: StopReason | None
 
 
-def accept(drafted: Sequence[int], chosen: Sequence[int]) -> Acceptance:
+def accept(drafted: Sequence[int], chosen: Sequence[int], siblings: Sequence[Branch] = ()) -> Acceptance:
     """Compares drafted ids with the full model's choices, of which there is one more (after the last proposal).
 
-    Raises ValueError when there is not exactly one more.
+    Choices after the first wrong proposal are not looked at. Raises ValueError when there is not exactly one more.
     """
     if len(chosen) != len(drafted) + 1:
         raise ValueError(f"{len(drafted)} drafted tokens need {len(drafted) + 1} choices, not {len(chosen)}")
@@ -51,6 +70,9 @@ def accept(drafted: Sequence[int], chosen: Sequence[int]) -> Acceptance:
         return Acceptance(0, chosen[0], TokenState.PLAIN, 0)
     for i, token in enumerate(drafted):
         if token != chosen[i]:
+            for number, other in enumerate(siblings):
+                if (other.place, other.id) == (i, chosen[i]):
+                    return Acceptance(i + 1, other.next_id, TokenState.BONUS, i + 2, number, other.id)
             return Acceptance(i, chosen[i], TokenState.CORRECTION, i + 1)
     return Acceptance(len(drafted), chosen[-1], TokenState.BONUS, len(drafted))
 
@@ -71,7 +93,8 @@ def cut(
         string; never called for a token after the end.
     On one token an end token outranks a stop string, that the length limit, that a full context.
     """
-    block = (*drafted[: acceptance.accepted], acceptance.next_id)
+    sibling = () if acceptance.sibling_id is None else (acceptance.sibling_id,)
+    block = (*drafted[: acceptance.agreed], *sibling, acceptance.next_id)
     limits = ((remaining, StopReason.LENGTH), (room, StopReason.CONTEXT_FULL))
     count, reason = 0, _reached(0, limits)
     while reason is None and count < len(block):

@@ -42,6 +42,15 @@ if INTERPRETED:
         return sums
 
     @triton.jit
+    def transpose_bytes(a, b, c, d):
+        """Four words, of which word i holds byte i of a, b, c and d, lowest first."""
+        t0 = (a & 0xFF) | ((b & 0xFF) << 8) | ((c & 0xFF) << 16) | ((d & 0xFF) << 24)
+        t1 = ((a >> 8) & 0xFF) | (b & 0xFF00) | ((c & 0xFF00) << 8) | ((d & 0xFF00) << 16)
+        t2 = ((a >> 16) & 0xFF) | ((b >> 8) & 0xFF00) | (c & 0xFF0000) | ((d & 0xFF0000) << 8)
+        t3 = ((a >> 24) & 0xFF) | ((b >> 16) & 0xFF00) | ((c >> 8) & 0xFF0000) | (((d >> 24) & 0xFF) << 24)
+        return t0, t1, t2, t3
+
+    @triton.jit
     def exact_exp(x):
         """exp, as numpy computes it."""
         return tl.exp(x)
@@ -86,6 +95,28 @@ else:
         """sums + the products of the four unsigned bytes of `codes` with the four signed bytes of `values`."""
         return tl.inline_asm_elementwise(
             "dp4a.u32.s32 $0, $1, $2, $3;", "=r,r,r,r", [codes, values, sums], dtype=tl.int32, is_pure=True, pack=1
+        )
+
+    @triton.jit
+    def transpose_bytes(a, b, c, d):
+        """Four words, of which word i holds byte i of a, b, c and d, lowest first."""
+        return tl.inline_asm_elementwise(
+            """{
+            .reg .b32 u0, u1, u2, u3;
+            prmt.b32 u0, $4, $5, 0x5140;
+            prmt.b32 u1, $6, $7, 0x5140;
+            prmt.b32 u2, $4, $5, 0x7362;
+            prmt.b32 u3, $6, $7, 0x7362;
+            prmt.b32 $0, u0, u1, 0x5410;
+            prmt.b32 $1, u0, u1, 0x7632;
+            prmt.b32 $2, u2, u3, 0x5410;
+            prmt.b32 $3, u2, u3, 0x7632;
+            }""",
+            "=r,=r,=r,=r,r,r,r,r",
+            [a, b, c, d],
+            dtype=(tl.int32, tl.int32, tl.int32, tl.int32),
+            is_pure=True,
+            pack=1,
         )
 
     @triton.jit

@@ -1,0 +1,1 @@
+"""Finds by measuring which recipe makes a model fastest on this machine, and keeps it."""

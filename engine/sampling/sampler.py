@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.errors import NumericFault
 from engine.sampling.distribution import Distribution, Floats, Ids, peak, penalise, truncate
 from engine.sampling.noise import Noise, fresh_seed
 from engine.settings import Sampling
@@ -101,6 +102,24 @@ class Sampler:
             self._seen.follow(history)
         for r, row in enumerate(logits):
             chosen.append(self._choose_row(row, first_position + r, drafted[:r]))
+        ids, probs, rows = zip(*chosen, strict=True) if chosen else ((), (), ())
+        return Choice(ids, probs, rows)
+
+    def judge(self, logits: Floats, first_position: int, history: Sequence[int], drafted: Sequence[int]) -> Choice:
+        """As `choose`, for as many rows as matter: up to the first whose token is not the drafted one after it.
+
+        Ends before a row that is NaN or infinite in place of raising; so there may be no row at all.
+        """
+        chosen: list[tuple[int, float, Distribution | _GreedyRow]] = []
+        if self._seen is not None:
+            self._seen.follow(history)
+        for r, row in enumerate(logits):
+            try:
+                chosen.append(self._choose_row(row, first_position + r, drafted[:r]))
+            except NumericFault:
+                break
+            if r < len(drafted) and chosen[-1][0] != drafted[r]:
+                break
         ids, probs, rows = zip(*chosen, strict=True) if chosen else ((), (), ())
         return Choice(ids, probs, rows)
 

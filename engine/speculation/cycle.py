@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.model.runner import MAX_DECODE_ROWS, Runner
-from engine.records import CycleEvent, CycleRecord, PrefillProgress, StopReason, TokenState
-from engine.sampling.accept import Acceptance, Cut, accept, cut
+from engine.records import CycleEvent, CycleRecord, PrefillProgress, StopReason
+from engine.sampling.accept import Cut, cut
 from engine.settings import Speculation
+from engine.speculation.block import JudgedBlock
 from engine.speculation.controller import GammaController
-from engine.speculation.stepper import JudgedBlock, Stepper
+from engine.speculation.prompt_kind import analyse
+from engine.speculation.stepper import Stepper
 from engine.text.reply import ReplyText
 
 NEURON_REFRESH = 8  # cycles between two choices of MLP neurons: choosing costs about a tenth of a draft step
@@ -70,6 +72,8 @@ class ReplyLoop:
 
     def cycles(self) -> Iterator[CycleEvent]:
         """Cycle after cycle until `reason` is set. With max_new_tokens 0 there is none."""
+        if self._speculation.enabled:
+            self._controller.start_reply(analyse(self.ids))
         if self.reason is None and self._limits.max_new_tokens == 0:
             self.reason = StopReason.LENGTH
         elif self.reason is None and len(self.ids) >= self._runner.capacity:
@@ -87,58 +91,47 @@ class ReplyLoop:
 
     def _cycle(self) -> CycleEvent | None:
         """One cycle; None when stopped in the middle of the draft, with nothing committed."""
-        gamma = self._gamma()
+        most = self._most() if self._speculation.enabled else 0
+        gamma = min(self._controller.next_gamma(), most) if most else 0
         if gamma and self._runner.recipe.neuron_share < 1 and self._cycles % NEURON_REFRESH == 0:
             self._runner.refresh_neurons()
-        block = self._stepper.step(self.ids, gamma)
+        block = self._stepper.step(self.ids, gamma, most)
         if block is None:
             return None
-        acceptance = accept(block.drafted_ids, block.chosen_ids)
-        self._measure(block, acceptance)
-        kept, pieces, ghosts = self._commit(block, acceptance)
-        record = self._record(block, acceptance, kept)
+        if most:
+            strategy = self._controller.strategy(block)
+        else:
+            strategy = "plain: the last token" if self._speculation.enabled else "plain: speculation is off"
+        self._controller.record(block)
+        kept, pieces, ghosts = self._commit(block)
+        record = self._record(block, kept, strategy)
         self._cycles += 1
         return CycleEvent(record, pieces, ghosts)
 
-    def _gamma(self) -> int:
-        """Tokens to draft now: what the controller wants, within the cache and the length limit."""
-        if not self._speculation.enabled:
-            return 0
+    def _most(self) -> int:
+        """Tokens that may be proposed now, within the cache and the length limit."""
         room = self._runner.capacity - len(self.ids)
         remaining = self._remaining()
-        most = min(MAX_DECODE_ROWS - 1, room if remaining is None else min(room, remaining - 1))
-        return max(0, min(self._controller.next_gamma(), most))
+        return max(0, min(MAX_DECODE_ROWS - 1, room if remaining is None else min(room, remaining - 1)))
 
-    def _measure(self, block: JudgedBlock, acceptance: Acceptance) -> None:
-        if block.drafted_ids:
-            self._controller.record_cycle(
-                len(block.drafted_ids),
-                acceptance.accepted,
-                acceptance.tested,
-                block.drafted_probs,
-                block.draft_seconds,
-                block.verify_seconds,
-            )
-        else:
-            self._controller.record_plain(block.verify_seconds)
-
-    def _commit(self, block: JudgedBlock, acceptance: Acceptance) -> tuple[Cut, tuple[str, ...], tuple[str, ...]]:
+    def _commit(self, block: JudgedBlock) -> tuple[Cut, tuple[str, ...], tuple[str, ...]]:
         """Take the block into the reply; its pieces of text and the ghosts of what was rejected."""
         pieces: list[str] = []
-        rejected = block.drafted_ids[acceptance.accepted :]
+        agreed = block.acceptance.agreed
+        rejected = block.chain_ids[agreed:]
         ghosts: tuple[str, ...] | None = None
 
         def completes_stop_string(token: int) -> bool:
             nonlocal ghosts
-            if rejected and len(pieces) == acceptance.accepted:
-                ghosts = self._text.ghosts(rejected)  # they stand where the correction now goes
+            if rejected and len(pieces) == agreed:
+                ghosts = self._text.ghosts(rejected)  # they stand where something else now goes
             piece, stops = self._text.push(token)
             pieces.append(piece)
             return stops
 
         kept = cut(
-            block.drafted_ids,
-            acceptance,
+            block.chain_ids,
+            block.acceptance,
             end_ids=self._limits.end_ids,
             remaining=self._remaining(),
             room=self._runner.capacity - len(self.ids),
@@ -148,22 +141,20 @@ class ReplyLoop:
         self.new_tokens += len(kept.emitted_ids)
         self.reason = kept.reason
         pieces += [""] * (len(kept.emitted_ids) - len(pieces))  # an end token has no text
-        if kept.next_state is not TokenState.CORRECTION:
-            ghosts = ()
-        elif ghosts is None:  # the correction is an end token
-            ghosts = self._text.ghosts(rejected)
+        if ghosts is None:  # what stands in their place is an end token, or the reply ended before it
+            ghosts = self._text.ghosts(rejected) if len(kept.emitted_ids) > agreed else ()
         return kept, tuple(pieces), ghosts
 
-    def _record(self, block: JudgedBlock, acceptance: Acceptance, kept: Cut) -> CycleRecord:
+    def _record(self, block: JudgedBlock, kept: Cut, strategy: str) -> CycleRecord:
         return CycleRecord(
             index=self._cycles,
-            drafted_ids=block.drafted_ids,
-            drafted_probs=block.drafted_probs,
-            full_probs=block.proposal_probs[: acceptance.tested],
-            accepted=acceptance.accepted,
+            drafted_ids=block.chain_ids,
+            drafted_probs=tuple(proposal.prob for proposal in block.chain),
+            full_probs=block.tested_probs,
+            accepted=block.acceptance.accepted,
             next_id=kept.next_id,
             next_state=kept.next_state,
-            next_prob=block.chosen_probs[acceptance.accepted] if kept.next_id is not None else None,
+            next_prob=block.next_prob if kept.next_id is not None else None,
             emitted_ids=kept.emitted_ids,
             ignored=kept.ignored,
             draft_seconds=block.draft_seconds,
@@ -173,6 +164,9 @@ class ReplyLoop:
             recipe=self._runner.recipe,
             streamed_bytes=0,
             kv_length=len(self.ids) - 1,
+            siblings=block.sibling_records(),
+            looked_up=block.looked_up,
+            strategy=strategy,
         )
 
     def _remaining(self) -> int | None:

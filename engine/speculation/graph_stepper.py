@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from engine.errors import NumericFault
 from engine.model.runner import Runner
+from engine.sampling.accept import accept
 from engine.sampling.sampler import Sampler
-from engine.settings import Sampling
+from engine.settings import Sampling, Speculation
+from engine.speculation.block import DraftPass, JudgedBlock
 from engine.speculation.controller import GammaController
-from engine.speculation.stepper import HostStepper, JudgedBlock, Stepper
+from engine.speculation.drafter import Proposal
+from engine.speculation.host_drafter import HostDrafter
+from engine.speculation.stepper import CycleStepper, Stepper
 
 if TYPE_CHECKING:
     from engine.model.decode_graphs import CycleResult
@@ -30,11 +34,19 @@ class CycleRunner(Protocol):
         ...
 
 
-def make_stepper(runner: Runner, sampler: Sampler, controller: GammaController, stopped: Callable[[], bool]) -> Stepper:
+def make_stepper(
+    runner: Runner,
+    sampler: Sampler,
+    controller: GammaController,
+    stopped: Callable[[], bool],
+    speculation: Speculation | None = None,
+) -> Stepper:
     """The card's own stepper where the runner has one, else the host's."""
     if isinstance(runner, CycleRunner):
         return GraphStepper(runner, sampler, stopped)
-    return HostStepper(runner, sampler, controller, stopped)
+    wanted = speculation or Speculation()
+    drafter = HostDrafter(runner, sampler)
+    return CycleStepper(drafter, controller, stopped, cascade=wanted.cascade, siblings=wanted.siblings)
 
 
 class GraphStepper:
@@ -44,10 +56,11 @@ class GraphStepper:
         self._runner, self._sampler, self._stopped = runner, sampler, stopped
         self._begun = False
 
-    def step(self, ids: Sequence[int], gamma: int) -> JudgedBlock | None:
+    def step(self, ids: Sequence[int], gamma: int, most: int) -> JudgedBlock | None:
         """See Stepper.step."""
         if self._stopped():
             return None
+        gamma = min(gamma, most)
         if not self._begun:
             self._choose(ids)
             self._begun = True
@@ -58,14 +71,18 @@ class GraphStepper:
             result = self._runner.cycle(ids[-1], len(ids) - 1, 0)
         if not _sound(result):
             raise NumericFault("NaN", len(ids))
+        # A draft may compute nonsense.
+        probs = (p if math.isfinite(p) else 0.0 for p in result.drafted_probs)
+        chain = tuple(map(Proposal, result.drafted, probs))
         return JudgedBlock(
-            result.drafted,
-            tuple(p if math.isfinite(p) else 0.0 for p in result.drafted_probs),  # a draft may compute nonsense
-            result.chosen,
-            result.chosen_probs,
-            result.proposal_probs,
-            result.draft_seconds,
-            result.verify_seconds,
+            chain=chain,
+            checked=len(chain),
+            chosen_ids=result.chosen,
+            chosen_probs=result.chosen_probs,
+            chain_probs=result.proposal_probs,
+            acceptance=accept(result.drafted, result.chosen),
+            passes=tuple(DraftPass(1, result.draft_seconds / len(chain)) for _ in chain),
+            verify_seconds=result.verify_seconds,
         )
 
     def _choose(self, ids: Sequence[int]) -> None:

@@ -13,7 +13,11 @@ import pytest
 
 from engine.settings import MAX_GAMMA
 from engine.speculation.controller import GammaController
-from engine.speculation.estimates import CostProfile, SuccessRate, VerifyCost
+from engine.speculation.cycle_plan import CyclePlan
+from engine.speculation.drafter import Proposal
+from engine.speculation.estimates import CostProfile, RowCost, SuccessRate
+from engine.speculation.lookup import NOTHING
+from speculation_rig import RIGHT, block
 
 PLAIN = 0.04
 Alpha = Callable[[int, int], float]
@@ -66,20 +70,20 @@ class World:
         if gamma == 0:
             controller.record_plain(self.seen(1.0))
             return 1, 1.0
-        probs, right = [], []
-        for k in range(gamma):
-            p = self.alpha(k, at)
+        plan = controller.plan(gamma, MAX_GAMMA)
+        probs: list[float] = []
+        right = []
+        while plan.next_pass(len(probs), NOTHING, 1) is not None:
+            p = self.alpha(len(probs), at)
             if self.confident and 0 < p < 1:
                 p = self.random.betavariate(2 * p, 2 * (1 - p))
             probs.append(p)
             right.append(self.random.random() < p)
-            if not controller.keep_drafting(k + 1, p):
-                break
+            plan.added([Proposal(RIGHT, p)], 0, NOTHING)
         drafted = len(probs)
         accepted = right.index(False) if False in right else drafted
         draft, verify = drafted * self.draft_cost, self.verify_cost(drafted)
-        tested = min(accepted + 1, drafted)
-        controller.record_cycle(drafted, accepted, tested, probs, self.seen(draft), self.seen(verify))
+        controller.record(block(probs, accepted, self.seen(draft), self.seen(verify)))
         return accepted + 1, draft + verify
 
     def speed_up(self, tokens: int, controller: GammaController | None = None, skip: int = 50) -> float:
@@ -160,12 +164,12 @@ def test_a_spent_allowance_means_plain_steps_whatever_the_estimates_say() -> Non
     controller.next_gamma()
     controller.record_plain(PLAIN)
     for _ in range(60):
-        controller.record_cycle(4, 4, 4, [0.9] * 4, 4 * 0.25 * PLAIN, 1.02 * PLAIN)
+        controller.record(block([0.9] * 4, 4, 4 * 0.25 * PLAIN, 1.02 * PLAIN))
     assert controller.next_gamma() == 0, "a plain step is due"
     controller.record_plain(PLAIN)
     assert controller.next_gamma() > 4
     for _ in range(2):
-        controller.record_cycle(15, 0, 1, [0.9] * 15, 15 * 0.25 * PLAIN, 1.02 * PLAIN)
+        controller.record(block([0.9] * 15, 0, 15 * 0.25 * PLAIN, 1.02 * PLAIN))
     assert max(controller.speed_ups()) > 1.2
     for _ in range(60):  # also no probe until plain steps have earned one
         assert controller.next_gamma() == 0
@@ -190,8 +194,8 @@ def test_probes_become_rarer_while_they_fail() -> None:
 
 def test_stopping_by_confidence_gains_over_ignoring_it() -> None:
     class Blunt(GammaController):
-        def keep_drafting(self, drafted: int, probability: float) -> bool:
-            return drafted < self._gamma
+        def plan(self, gamma: int, most: int) -> CyclePlan:
+            return CyclePlan(self.measured, gamma, most, 1.0, fixed=True)
 
     def gain(controller: type[GammaController]) -> float:
         return mean(
@@ -206,9 +210,15 @@ def test_an_unsure_draft_stops_and_a_sure_one_goes_on() -> None:
     World(always(0.85), 0.25, flat, 3, confident=True).speed_up(400, controller)
     while (gamma := controller.next_gamma()) < 2:
         controller.record_plain(PLAIN)
-    assert controller.keep_drafting(1, 0.97)
-    assert not controller.keep_drafting(1, 0.05)
-    assert not controller.keep_drafting(gamma, 1.0)
+
+    def goes_on(*probs: float) -> bool:
+        plan = controller.plan(gamma, MAX_GAMMA)
+        plan.added([Proposal(RIGHT, p) for p in probs], 0, NOTHING)
+        return plan.next_pass(len(probs), NOTHING, 1) is not None
+
+    assert goes_on(0.97)
+    assert not goes_on(0.05)
+    assert not goes_on(*[1.0] * gamma)
 
 
 def test_a_fixed_gamma_is_kept_and_plain_steps_stay_rare() -> None:
@@ -233,15 +243,15 @@ def test_gamma_never_exceeds_its_limit() -> None:
 def test_costs_are_measured_and_make_a_profile() -> None:
     controller = GammaController()
     assert controller.plain_seconds is None
-    assert controller.draft_cost == 0.4
+    assert controller.measured.draft_cost == 0.4
     World(lambda k, t: 0.75 + 0.2 * math.sin(t / 40), 0.2, rising, 5).speed_up(600, controller)
     assert controller.plain_seconds == pytest.approx(PLAIN, rel=0.1)
-    assert controller.draft_cost == pytest.approx(0.2, rel=0.15)
+    assert controller.measured.draft_cost == pytest.approx(0.2, rel=0.15)
     for gamma in (1, 4):
-        assert controller.verify_cost(gamma) == pytest.approx(rising(gamma), rel=0.1)
+        assert controller.measured.verify(gamma) == pytest.approx(rising(gamma), rel=0.1)
     warm = GammaController(costs=controller.profile())
-    assert warm.draft_cost == controller.draft_cost
-    assert warm.verify_cost(4) == pytest.approx(controller.verify_cost(4))
+    assert warm.measured.draft_cost == controller.measured.draft_cost
+    assert warm.measured.verify(4) == pytest.approx(controller.measured.verify(4))
 
 
 def test_a_profile_spares_the_first_tokens() -> None:
@@ -280,7 +290,7 @@ def test_success_rate_follows() -> None:
 
 
 def test_verify_cost_learns_a_line_and_shrugs_off_an_outlier() -> None:
-    cost = VerifyCost(1.0, 0.02)
+    cost = RowCost(1.0, 0.02)
     for gamma in (2, 5, 3, 8, 4, 6) * 5:
         cost.add(gamma, 1.1 + 0.08 * gamma)
     assert cost(1) == pytest.approx(1.18, rel=0.05)

@@ -75,7 +75,7 @@ class Rig:
             ),
             cosine=cosine,
             sine=sine,
-            scores=np.full((threads, capacity + 8), np.nan, np.float32),
+            scores=np.full((threads, capacity + 8 + config.head_dim), np.nan, np.float32),
             scalars=np.array([config.rms_norm_eps, config.head_dim**-0.5], np.float32),
             statistics=np.zeros((config.layers, config.intermediate_size), np.float32),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.errors import BadSetting, SpecularError, is_out_of_memory
@@ -58,16 +58,19 @@ def make_runner(
     progress: Callable[[LoadProgress], None],
     cancelled: Callable[[], bool],
     allowed: int,
+    sample: Sequence[int] = (),
 ) -> tuple[Runner, tuple[str, ...]]:
     """Load a checked folder onto its device; beside it a sentence for people where the fastest path was not to be had.
 
     recipe None takes the device's default; ids from `allowed` on, which only pad the vocabulary, are never chosen by
-    a runner that chooses itself. Raises LoadCancelled, BadSetting for a recipe the device cannot run, and MemoryError.
+    a runner that chooses itself. sample: ids of a text by which the draft's weights are rounded. Raises
+    LoadCancelled, BadSetting for a recipe the device cannot run, and MemoryError.
     """
     if placement.device == "cpu" and _suits_compiled_kernels(folder):
         from engine.model.compiled_runner import DEFAULT_RECIPE, CompiledRunner
 
-        return CompiledRunner(folder, capacity, recipe or DEFAULT_RECIPE, progress, cancelled), ()
+        compiled = CompiledRunner(folder, capacity, recipe or DEFAULT_RECIPE, progress, cancelled, sample)
+        return compiled, compiled.notes
     notes: tuple[str, ...] = ()
     if placement.device == "cuda":
         obstacle = _decode_obstacle(folder)

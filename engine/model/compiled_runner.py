@@ -10,26 +10,35 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import psutil
 
+from engine.errors import LoadCancelled
+from engine.files.config import ModelConfig
+from engine.files.fingerprint import fingerprint
 from engine.files.folder import ModelFolder
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.binding import Memory, Weights, bind
+from engine.kernels.compiled.binding import bind
 from engine.kernels.compiled.blocks import COUNTER_BYTES
 from engine.kernels.compiled.interpreter import run
+from engine.kernels.compiled.memory import Memory, Weights
 from engine.kernels.compiled.peak import peak_of
 from engine.kernels.compiled.team import Team
-from engine.model import draft_copy, programme
+from engine.lowbit.copies import Watch
+from engine.lowbit.statistics import InputStatistics, Statistics
+from engine.model import programme
+from engine.model.draft_weights import DraftWeights
 from engine.model.ingredients import require_ingredients
-from engine.model.matrix import Matrix
+from engine.model.kept_output import KeptOutput
 from engine.model.neurons import NeuronChoice
 from engine.model.rope import rope_tables
+from engine.model.runner import MAX_DRAFT_ROWS
 from engine.model.weights import HostWeights, as_float32
 from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
 from engine.sampling.distribution import require_finite
 
 CHUNK, LEAST_CHUNK = 64, 8  # prompt tokens a pass: most, enough to amortise reading the weights, and fewest
+SPREAD = 256  # tokens that stand in for a sample text
 CHUNK_SECONDS = 0.25  # what such a pass should take, so that a stop takes effect within a second beside other work too
-INGREDIENTS = Ingredients(weight_bits=(16, 8), neurons=True)
+INGREDIENTS = Ingredients(weight_bits=(16, 8, 4, 3), neurons=True, reduced_vocabulary=True, kv_window=True)
 DEFAULT_RECIPE = Recipe(weight_bits=8)
 
 
@@ -46,21 +55,25 @@ class CompiledRunner:
         recipe: Recipe,
         progress: Callable[[LoadProgress], None],
         cancelled: Callable[[], bool],
+        sample: Sequence[int] = (),
     ) -> None:
+        """sample: token ids of some real text, for what the draft's rounding must preserve; () where there is none."""
         self.config, self.capacity, self._chunk = folder.config, capacity, CHUNK
+        self._sample = tuple(sample) or spread_ids(folder.config.vocabulary)
         self._weights = HostWeights(folder, progress, cancelled)
         self._team = Team(thread_count())
         try:
             self._memory = self._allocate()
             self._control = np.zeros(t.CONTROL, np.int64)
             self._counters = np.zeros(0, np.int64)
-            self._copies: dict[str, Matrix] = {}
-            self._neuron_major: dict[str, Matrix] = {}
-            full = programme.build(self.config, self._weights.names)
+            self._programme = programme.build(self.config, self._weights.names)
             own = self._weights.matrix
             weights = Weights(own, own, self._weights.vector, neuron_major=own, chosen=())
-            self._full = bind(full, self.config, self._memory, weights)
-            self._stages = programme.stages(full)
+            self._full = bind(self._programme, self.config, self._memory, weights)
+            self._copies = DraftWeights(
+                self._weights, self.config, self._team, fingerprint(folder), self._sample_statistics
+            )
+            self._kept: KeptOutput | None = None
             self.use_recipe(recipe, progress, cancelled)
         except BaseException:
             self._team.close()
@@ -79,19 +92,49 @@ class CompiledRunner:
     @property
     def draft_bytes(self) -> int:
         """Memory of the draft's own copies."""
-        return draft_copy.size_of(self._copies) + draft_copy.size_of(self._neuron_major)
+        return self._copies.nbytes
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for people about what did not go as it should; nothing fails for it."""
+        return tuple(self._copies.notes)
 
     def full(self, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
         """See Runner.full."""
         began = time.perf_counter()
+        if self._kept is not None:
+            self._kept.meet(tokens)
         logits = self._pass(self._full, tokens, position, wanted)
         if not wanted and len(tokens) == self._chunk:
             self._chunk = fitting_chunk(self._chunk, time.perf_counter() - began)
         return logits
 
     def draft(self, tokens: Sequence[int], position: int) -> np.ndarray:
-        """See Runner.draft."""
-        return self._pass(self._draft, tokens, position, len(tokens))
+        """See Runner.draft. Raises ValueError for more rows than a draft pass takes."""
+        if len(tokens) > MAX_DRAFT_ROWS:
+            raise ValueError(f"a draft pass takes at most {MAX_DRAFT_ROWS} tokens, not {len(tokens)}")
+        self._pass(self._draft, tokens, position, len(tokens))
+        return self._logits[: len(tokens)]
+
+    def activation_statistics(self, tokens: Sequence[int], cancelled: Callable[[], bool] = lambda: False) -> Statistics:
+        """Of the inputs of all matrices of the full model over these tokens, as far as the cache has room for them.
+
+        Leaves the cache and the neurons' averages as they were. Raises LoadCancelled.
+        """
+        tokens, memory = tokens[: self.capacity], self._memory
+        before = [layer[: len(tokens)].copy() for layer in memory.cache]
+        neurons = memory.statistics.copy()
+        seen = InputStatistics(self._programme)
+        try:
+            for first in range(0, len(tokens), CHUNK):
+                if cancelled():
+                    raise LoadCancelled("Loading was cancelled.")
+                self._see_inputs(seen, tokens[first : first + CHUNK], first)
+        finally:
+            memory.statistics[:] = neurons
+            for layer, rows in zip(memory.cache, before, strict=True):
+                layer[: len(tokens)] = rows
+        return seen.means()
 
     def peak(self, row: np.ndarray, position: int | None) -> tuple[int, np.float32, float]:
         """See Runner.peak."""
@@ -112,24 +155,25 @@ class CompiledRunner:
     ) -> None:
         """See Runner.use_recipe. Copies already made are kept, so that turning a dial back costs nothing."""
         require_ingredients(recipe, "this computer's CPU", self.ingredients)
-        steps = programme.build(self.config, self._weights.names, recipe)
-        if recipe.weight_bits == 8:
-            missing = tuple(name for name in programme.matrices(steps) if name not in self._copies)
-            self._copies |= draft_copy.quantised_all(self._weights.matrix, missing, self._team, progress, cancelled)
-        kept = programme.kept_neurons(self.config, recipe)
-        reach = self._reach() if kept < self.config.intermediate_size else np.ones((self.config.layers, 1), np.float32)
-        choice = NeuronChoice(self.config.layers, self.config.intermediate_size, kept, reach)
+        config = self.config
+        steps = programme.build(config, self._weights.names, recipe)
+        self._copies.prepare(steps, recipe, Watch(progress, cancelled))
+        kept = programme.kept_neurons(config, recipe)
+        reach = self._reach() if kept < config.intermediate_size else np.ones((config.layers, 1), np.float32)
+        choice = NeuronChoice(config.layers, config.intermediate_size, kept, reach)
         choice.refresh(self._memory.statistics)
-        matrix = self._draft_matrix if recipe.weight_bits == 8 else self._weights.matrix
-        own, vector = self._weights.matrix, self._weights.vector
-        weights = Weights(own, matrix, vector, self._neuron_rows(recipe), choice.chosen)
-        self._draft = bind(steps, self.config, self._memory, weights)
-        self._choice, self._recipe = choice, recipe
+        tokens = programme.kept_tokens(config, recipe)
+        output = None if tokens == config.vocabulary else KeptOutput(self._copies, recipe, tokens, self._always())
+        memory = self._memory if output is None else output.beside(self._memory)
+        table = self._copies.table(recipe, choice.chosen, None if output is None else output.rows)
+        self._draft = bind(steps, config, memory, table)
+        self._logits = memory.buffers[programme.Buffer.LOGITS if output is None else programme.Buffer.DRAFT_LOGITS]
+        self._choice, self._recipe, self._kept = choice, recipe, output
 
     def find_fault(self, tokens: Sequence[int], position: int) -> str | None:
         """See Runner.find_fault. The parts of one pass, run one after the other over the same buffers."""
         first, count = 0, len(tokens)
-        for stage in self._stages:
+        for stage in programme.stages(self._programme):
             self._pass(self._full[first : stage.last + 1], tokens, position, 1)
             rows = slice(count - 1 if stage.on_tail else 0, count)
             if not np.isfinite(self._memory.buffers[stage.buffer][rows]).all():
@@ -165,24 +209,25 @@ class CompiledRunner:
             cache=tuple(np.zeros(shape, cache_type) for _ in range(config.layers)),
             cosine=cosine,
             sine=sine,
-            scores=np.zeros((self._team.size, self.capacity + 8), np.float32),
+            scores=np.zeros((self._team.size, self.capacity + 8 + config.head_dim), np.float32),
             scalars=np.array([config.rms_norm_eps, config.head_dim**-0.5], np.float32),
             statistics=np.zeros((config.layers, config.intermediate_size), np.float32),
+            quantised=input_buffers(config),
         )
 
-    def _draft_matrix(self, name: str) -> Matrix:
-        return self._copies.get(name) or self._weights.matrix(name)
+    def _sample_statistics(self, cancelled: Callable[[], bool]) -> Statistics:
+        return self.activation_statistics(self._sample, cancelled)
 
-    def _neuron_rows(self, recipe: Recipe) -> Callable[[str], Matrix]:
-        def neuron_major(name: str) -> Matrix:
-            key = f"{name} {recipe.weight_bits}"
-            if key not in self._neuron_major:
-                turned = draft_copy.transposed(self._weights.matrix(name))
-                eight = recipe.weight_bits == 8
-                self._neuron_major[key] = draft_copy.quantised(turned, self._team) if eight else turned
-            return self._neuron_major[key]
+    def _see_inputs(self, seen: InputStatistics, tokens: Sequence[int], position: int) -> None:
+        def execute(first: int, last: int) -> None:
+            self._pass(self._full[first:last], tokens, position, len(tokens))
 
-        return neuron_major
+        seen.see(execute, self._memory.buffers, len(tokens))
+
+    def _always(self) -> tuple[int, ...]:
+        """Tokens that a reduced vocabulary always has."""
+        first = () if self.config.bos_id is None else (self.config.bos_id,)
+        return (*first, *self.config.eos_ids, *self._sample)
 
     def _reach(self) -> np.ndarray:
         """Norm of each neuron's down-projection column, float32 [layers, neurons]."""
@@ -196,6 +241,18 @@ def fitting_chunk(rows: int, seconds: float) -> int:
     """Rows a prefill pass should have next, when one of `rows` took so long: a multiple of eight, at most doubled."""
     fitting = min(2.0 * rows, rows * CHUNK_SECONDS / max(seconds, 1e-9))
     return min(CHUNK, max(LEAST_CHUNK, int(fitting) // 8 * 8))
+
+
+def input_buffers(config: ModelConfig) -> dict[programme.Buffer, np.ndarray]:
+    """Room for the int8 inputs of packed matrices: a byte a value, and eight for each group of eight or more."""
+    inputs = programme.Buffer.NORMED, programme.Buffer.ATTENDED, programme.Buffer.ACTIVATED
+    widths = programme.widths(config)
+    return {name: np.zeros((MAX_DRAFT_ROWS, -(-2 * widths[name] // 64) * 64), np.uint8) for name in inputs}
+
+
+def spread_ids(vocabulary: int) -> tuple[int, ...]:
+    """Tokens from all over a vocabulary, in place of a text where there is no tokenizer."""
+    return tuple((i * 7919 + 13) % vocabulary for i in range(SPREAD))
 
 
 def thread_count() -> int:

@@ -26,6 +26,9 @@ class Buffer(Enum):
     GATE_UP = "gate_up"  # gates, then ups
     ACTIVATED = "activated"
     LOGITS = "logits"
+    # Of drafts with a reduced vocabulary only; not in `widths`, because their width is the recipe's.
+    KEPT_LOGITS = "kept_logits"  # one column a kept token
+    DRAFT_LOGITS = "draft_logits"  # one column a token; minus infinity where it is not kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class Linear:
     """target[:, column:] = source times weight transposed, plus bias.
 
     neurons_of: the layer whose chosen neurons stand for all rows of the weight (target is then dense over them).
+    kept: of the weight only the rows of the reduced vocabulary.
     meets: whether the next instruction needs this result.
     """
 
@@ -58,6 +62,7 @@ class Linear:
     column: int = 0
     bias: str | None = None
     neurons_of: int | None = None
+    kept: bool = False
     on_tail: bool = False
     meets: bool = True
 
@@ -79,9 +84,13 @@ class RotateStore:
 
 @dataclass(frozen=True, slots=True)
 class Attend:
-    """ATTENDED = causal attention of the rows over the layer's KV cache."""
+    """ATTENDED = causal attention of the rows over the layer's KV cache.
+
+    window: only the first few and the last so many positions; None for all.
+    """
 
     layer: int
+    window: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +102,12 @@ class GatedSilu:
     observes: bool
 
 
-Instruction = Embed | AddNorm | Linear | NeuronDown | RotateStore | Attend | GatedSilu
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """DRAFT_LOGITS at the ids of the kept tokens = KEPT_LOGITS, in the rows whose logits are wanted."""
+
+
+Instruction = Embed | AddNorm | Linear | NeuronDown | RotateStore | Attend | GatedSilu | Scatter
 Programme = tuple[Instruction, ...]
 
 EMBEDDING = "model.embed_tokens.weight"
@@ -124,6 +138,14 @@ def kept_neurons(config: ModelConfig, recipe: Recipe) -> int:
     return min(config.intermediate_size, (wanted + 7) // 8 * 8)
 
 
+def kept_tokens(config: ModelConfig, recipe: Recipe) -> int:
+    """Tokens of the recipe's vocabulary, rounded up to a multiple of eight. Raises BadSetting for none."""
+    wanted = config.vocabulary if recipe.reduced_vocabulary is None else recipe.reduced_vocabulary
+    if wanted < 1:
+        raise BadSetting(f"The draft's vocabulary is {wanted} tokens, but must be at least 1.")
+    return min(config.vocabulary, -(-wanted // 8) * 8)
+
+
 def output_matrix(config: ModelConfig, names: frozenset[str]) -> str:
     """The tensor that makes logits: lm_head, or the embedding where the two are tied or no lm_head is in the file."""
     return EMBEDDING if config.tied_embeddings or OUTPUT not in names else OUTPUT
@@ -138,28 +160,35 @@ def build(config: ModelConfig, names: frozenset[str], recipe: Recipe | None = No
 
 def _instructions(config: ModelConfig, names: frozenset[str], recipe: Recipe | None) -> Iterator[Instruction]:
     yield Embed(EMBEDDING)
-    adds = False
+    adds, window = False, None if recipe is None else recipe.kv_window
     for layer in range(config.layers):
         prefix = f"model.layers.{layer}."
         if recipe is None or layer not in recipe.skipped_attention:
             yield AddNorm(prefix + "input_layernorm.weight", adds)
-            yield from _attention(config, names, layer, prefix + "self_attn.")
+            yield from _attention(config, names, layer, prefix + "self_attn.", window)
             adds = True
         if recipe is None or layer not in recipe.skipped_mlp:
             yield AddNorm(prefix + "post_attention_layernorm.weight", adds)
             yield from _mlp(config, names, layer, prefix + "mlp.", recipe)
             adds = True
     yield AddNorm(FINAL_NORM, adds, on_tail=True)
-    yield Linear(output_matrix(config, names), Buffer.NORMED, Buffer.LOGITS, on_tail=True)
+    output = output_matrix(config, names)
+    if recipe is not None and kept_tokens(config, recipe) < config.vocabulary:
+        yield Linear(output, Buffer.NORMED, Buffer.KEPT_LOGITS, kept=True, on_tail=True)
+        yield Scatter()
+    else:
+        yield Linear(output, Buffer.NORMED, Buffer.LOGITS, on_tail=True)
 
 
-def _attention(config: ModelConfig, names: frozenset[str], layer: int, prefix: str) -> Iterator[Instruction]:
+def _attention(
+    config: ModelConfig, names: frozenset[str], layer: int, prefix: str, window: int | None
+) -> Iterator[Instruction]:
     query, key = config.heads * config.head_dim, config.kv_heads * config.head_dim
     for part, column in (("q", 0), ("k", query), ("v", query + key)):
         weight, bias = f"{prefix}{part}_proj.weight", _bias(f"{prefix}{part}_proj.bias", names)
         yield Linear(weight, Buffer.NORMED, Buffer.QKV, column, bias, meets=part == "v")
     yield RotateStore(layer)
-    yield Attend(layer)
+    yield Attend(layer, window)
     yield Linear(prefix + "o_proj.weight", Buffer.ATTENDED, Buffer.DELTA, bias=_bias(prefix + "o_proj.bias", names))
 
 
@@ -221,3 +250,26 @@ def matrices(programme: Programme) -> tuple[str, ...]:
     """Names of the matrices a programme multiplies with, in order of first use."""
     used = [step.weight for step in programme if isinstance(step, Linear | NeuronDown)]
     return tuple(dict.fromkeys(used))
+
+
+@dataclass(frozen=True, slots=True)
+class SharedInput:
+    """One input of the programme: its buffer, the index of the first product that reads it, and all their weights."""
+
+    buffer: Buffer
+    first: int
+    weights: tuple[str, ...]
+
+
+def shared_inputs(programme: Programme) -> tuple[SharedInput, ...]:
+    """The inputs of a programme's products, in order."""
+    makers = {AddNorm: Buffer.NORMED, Attend: Buffer.ATTENDED, GatedSilu: Buffer.ACTIVATED}
+    current: dict[Buffer, int] = {}
+    readers: dict[int, tuple[Buffer, list[str]]] = {}
+    for index, step in enumerate(programme):
+        if type(step) in makers:
+            current.pop(makers[type(step)], None)
+        elif isinstance(step, Linear):
+            first = current.setdefault(step.source, index)
+            readers.setdefault(first, (step.source, []))[1].append(step.weight)
+    return tuple(SharedInput(buffer, first, tuple(names)) for first, (buffer, names) in readers.items())

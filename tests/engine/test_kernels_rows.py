@@ -97,7 +97,9 @@ def test_any_number_of_threads_gives_the_same_bits(dtype: str, tmp_path: Path, m
             steps = step_logits(runner, IDS[:30])
             runner.refresh_neurons()
             draft = runner.draft(IDS[30:31], 30).copy()
-            copies = [part for _, copy in sorted(runner._copies.items()) for part in copy.owner]
+            packed = [copy.data for _, copy in sorted(runner._copies.packed[8].items())]
+            chosen = [part for _, copy in sorted(runner._copies.int8.items()) for part in copy.owner]
+            copies = [*packed, *chosen]
             results.append([prefill, steps, draft, *runner._memory.cache, *copies])
     for other in results[1:]:
         assert same_bits(other, results[0])

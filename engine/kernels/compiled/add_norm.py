@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from engine.kernels.compiled import table as t
+from engine.kernels.compiled.quantise_input import quantise_columns
 from engine.kernels.compiled.vector_lanes import add_in_place, scale_to, square_sum
 from engine.kernels.compiled.vector_words import field, load_f32
 
@@ -22,4 +23,6 @@ def add_norm(step, row):
         add_in_place(stream, field(step, t.EXTRA_A) + row * field(step, t.EXTRA_B), width)
     mean = square_sum(stream, width) / np.float32(width)
     inverse = np.float32(1.0) / np.sqrt(mean + load_f32(field(step, t.EXTRA_C)))
-    scale_to(stream, inverse, field(step, t.WEIGHT), field(step, t.TARGET) + row * field(step, t.TARGET_STRIDE), width)
+    target = field(step, t.TARGET) + row * field(step, t.TARGET_STRIDE)
+    scale_to(stream, inverse, field(step, t.WEIGHT), target, width)
+    quantise_columns(step, target, row, width, 0, width)

@@ -2,54 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
 import numpy as np
 
 from engine.files.config import ModelConfig
 from engine.kernels.compiled import table as t
+from engine.kernels.compiled.lowbit_inputs import matrix_of, plan_inputs
+from engine.kernels.compiled.memory import Memory, Weights
+from engine.lowbit.packed import PackedMatrix
 from engine.model import programme as p
 from engine.model.matrix import Matrix
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """Everything a table points at; whoever holds the table must hold this too.
-
-    buffers: float32 [rows, width] each. cache: per layer [positions, 2, kv heads, head_dim], float16 or float32.
-    cosine, sine: float32 [positions, head_dim / 2]. scores: float32 [threads, positions + 8].
-    scalars: float32 [norm epsilon, attention scale]. statistics: float32 [layers, neurons].
-    """
-
-    buffers: Mapping[p.Buffer, np.ndarray]
-    cache: tuple[np.ndarray, ...]
-    cosine: np.ndarray
-    sine: np.ndarray
-    scores: np.ndarray
-    scalars: np.ndarray
-    statistics: np.ndarray
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """How a table finds weights by name. A draft's `matrix` may be a copy of few bits; its `embedding` never is."""
-
-    embedding: Callable[[str], Matrix]
-    matrix: Callable[[str], Matrix]
-    vector: Callable[[str], np.ndarray]
-    neuron_major: Callable[[str], Matrix]
-    chosen: tuple[np.ndarray, ...]  # int32 [kept] a layer; rewritten in place when the choice changes
-
-
 def bind(programme: p.Programme, config: ModelConfig, memory: Memory, weights: Weights) -> np.ndarray:
-    """int64 [instructions, COLUMNS]: the programme with every address and size in place."""
+    """int64 [instructions, COLUMNS]: the programme with every address and size in place.
+
+    Where packed matrices are used, what makes their input writes it in int8 too; where it cannot, a row of the table
+    of its own does. Without packed matrices there is a row an instruction.
+    """
     binder = _Binder(config, memory, weights)
-    table = np.zeros((len(programme), t.COLUMNS), np.int64)
-    for row, step in zip(table, programme, strict=True):
+    plan = plan_inputs(programme, config, weights)
+    rows: list[np.ndarray] = []
+    for index, step in enumerate(programme):
+        if index in plan.before:
+            rows.append(binder.quantise(*plan.before[index]))
+        row = np.zeros(t.COLUMNS, np.int64)
         row[t.SYNC] = 1
         binder.fill(row, step)
-    return table
+        if index in plan.folded:
+            binder.quantised(row, *plan.folded[index])
+        rows.append(row)
+    return np.stack(rows)
 
 
 class _Binder:
@@ -69,9 +51,25 @@ class _Binder:
             case p.RotateStore():
                 self._rotate_store(row, step.layer)
             case p.Attend():
-                self._attend(row, step.layer)
+                self._attend(row, step)
             case p.GatedSilu():
                 self._gated_silu(row, step)
+            case p.Scatter():
+                self._scatter(row)
+
+    def quantised(self, row: np.ndarray, buffer: p.Buffer, packed: PackedMatrix) -> None:
+        """Have the instruction write int8 values of `buffer` too, as `packed` reads them."""
+        target = self.memory.quantised[buffer]
+        row[t.QUANTISED], row[t.QUANTISED_STRIDE] = target.ctypes.data, target.strides[0]
+        row[t.GROUP], row[t.FACTORS] = packed.group, packed.inverse.ctypes.data
+
+    def quantise(self, buffer: p.Buffer, packed: PackedMatrix, on_tail: bool) -> np.ndarray:
+        """A row that does nothing but that."""
+        row = np.zeros(t.COLUMNS, np.int64)
+        row[t.OPERATION], row[t.SYNC], row[t.ON_TAIL], row[t.K] = t.QUANTISE, 1, on_tail, packed.columns
+        self._source(row, buffer)
+        self.quantised(row, buffer, packed)
+        return row
 
     def _target(self, row: np.ndarray, buffer: p.Buffer, column: int = 0) -> None:
         array = self.memory.buffers[buffer]
@@ -101,9 +99,21 @@ class _Binder:
             row[t.EXTRA_A], row[t.EXTRA_B] = delta.ctypes.data, delta.strides[0]
 
     def _linear(self, row: np.ndarray, step: p.Linear) -> None:
-        row[t.OPERATION], row[t.ON_TAIL], row[t.SYNC] = t.LINEAR, step.on_tail, step.meets
-        self._matrix(row, self.weights.matrix(step.weight))
-        self._source(row, step.source)
+        row[t.ON_TAIL], row[t.SYNC] = step.on_tail, step.meets
+        matrix = matrix_of(step, self.weights)
+        if isinstance(matrix, PackedMatrix):
+            source = self.memory.quantised[step.source]
+            row[t.OPERATION], row[t.SOURCE], row[t.SOURCE_STRIDE] = (
+                t.LOWBIT_LINEAR,
+                source.ctypes.data,
+                source.strides[0],
+            )
+            row[t.WEIGHT], row[t.KIND], row[t.GROUP] = matrix.data.ctypes.data, matrix.bits, matrix.group
+            row[t.N], row[t.K] = matrix.rows, matrix.columns
+        else:
+            row[t.OPERATION] = t.LINEAR
+            self._matrix(row, matrix)
+            self._source(row, step.source)
         self._target(row, step.target, step.column)
         if step.bias is not None:
             row[t.BIAS] = self.weights.vector(step.bias).ctypes.data
@@ -131,15 +141,22 @@ class _Binder:
         row[t.EXTRA_A], row[t.EXTRA_B] = self.memory.cosine.ctypes.data, self.memory.sine.ctypes.data
         row[t.EXTRA_E] = self.memory.scalars.ctypes.data + 4
 
-    def _attend(self, row: np.ndarray, layer: int) -> None:
+    def _attend(self, row: np.ndarray, step: p.Attend) -> None:
         row[t.OPERATION] = t.ATTEND
-        self._cache(row, layer)
+        self._cache(row, step.layer)
         self._source(row, p.Buffer.QKV)
         self._target(row, p.Buffer.ATTENDED)
         row[t.EXTRA_A], row[t.EXTRA_B] = self.memory.scores.ctypes.data, self.memory.scores.strides[0]
+        row[t.EXTRA_E] = step.window or 0
 
     def _gated_silu(self, row: np.ndarray, step: p.GatedSilu) -> None:
         row[t.OPERATION], row[t.N] = t.GATED_SILU, step.count
         self._source(row, p.Buffer.GATE_UP)
         self._target(row, p.Buffer.ACTIVATED)
         row[t.EXTRA_A] = self.memory.statistics[step.layer].ctypes.data if step.observes else 0
+
+    def _scatter(self, row: np.ndarray) -> None:
+        row[t.OPERATION], row[t.ON_TAIL] = t.SCATTER, 1
+        self._source(row, p.Buffer.KEPT_LOGITS)
+        self._target(row, p.Buffer.DRAFT_LOGITS)
+        row[t.N], row[t.EXTRA_A] = len(self.memory.kept), self.memory.kept.ctypes.data

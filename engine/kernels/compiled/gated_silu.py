@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from engine.kernels.compiled import table as t
+from engine.kernels.compiled.quantise_input import quantise_columns
 from engine.kernels.compiled.vector_lanes import silu_times
 from engine.kernels.compiled.vector_words import field, load_f32, store_f32
 
@@ -24,12 +25,9 @@ def gated_silu(step, rows, block):
     n1 = min(field(step, t.N), n0 + NEURONS_OF_BLOCK)
     for row in range(rows):
         gate = field(step, t.SOURCE) + row * field(step, t.SOURCE_STRIDE) + n0 * 4
-        silu_times(
-            gate,
-            gate + field(step, t.N) * 4,
-            field(step, t.TARGET) + row * field(step, t.TARGET_STRIDE) + n0 * 4,
-            n1 - n0,
-        )
+        target = field(step, t.TARGET) + row * field(step, t.TARGET_STRIDE)
+        silu_times(gate, gate + field(step, t.N) * 4, target + n0 * 4, n1 - n0)
+        quantise_columns(step, target, row, field(step, t.N), n0, n1)
     if field(step, t.EXTRA_A) != 0:
         for n in range(n0, n1):
             average = field(step, t.EXTRA_A) + n * 4

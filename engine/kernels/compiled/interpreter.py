@@ -12,7 +12,10 @@ from engine.kernels.compiled.embed import embed
 from engine.kernels.compiled.gated_silu import NEURONS_OF_BLOCK, gated_silu
 from engine.kernels.compiled.gathered_down import COLUMNS_OF_BLOCK, gathered_down
 from engine.kernels.compiled.linear import GATHERED_ROWS, block_rows, gathered_linear, linear
+from engine.kernels.compiled.lowbit_linear import lowbit_block_rows, lowbit_linear
+from engine.kernels.compiled.quantise_input import quantise
 from engine.kernels.compiled.rotate_store import rotate_store
+from engine.kernels.compiled.scatter import scatter
 from engine.kernels.compiled.vector_words import field
 
 
@@ -22,6 +25,8 @@ def block_count(step, first_row, rows):
     operation = field(step, t.OPERATION)
     if operation == t.LINEAR:
         return (field(step, t.N) + block_rows(step) - 1) // block_rows(step) if rows > first_row else 0
+    if operation == t.LOWBIT_LINEAR:
+        return (field(step, t.N) + lowbit_block_rows(step) - 1) // lowbit_block_rows(step) if rows > first_row else 0
     if operation == t.ATTEND:
         return rows * field(step, t.EXTRA_C)
     if operation == t.GATED_SILU:
@@ -30,7 +35,7 @@ def block_count(step, first_row, rows):
         return (field(step, t.N) + GATHERED_ROWS - 1) // GATHERED_ROWS
     if operation == t.GATHERED_DOWN:
         return (field(step, t.N) + COLUMNS_OF_BLOCK - 1) // COLUMNS_OF_BLOCK
-    return rows - first_row  # EMBED, ADD_NORM, ROTATE_STORE: a block a row
+    return rows - first_row  # the others: a block a row
 
 
 @njit(nogil=True)
@@ -39,6 +44,8 @@ def run_block(step, tokens, position, first_row, rows, block, thread):
     operation = field(step, t.OPERATION)
     if operation == t.LINEAR:
         linear(step, first_row, rows, block)
+    elif operation == t.LOWBIT_LINEAR:
+        lowbit_linear(step, first_row, rows, block)
     elif operation == t.ATTEND:
         attend(step, position, block, thread)
     elif operation == t.ADD_NORM:
@@ -53,6 +60,10 @@ def run_block(step, tokens, position, first_row, rows, block, thread):
         gathered_linear(step, rows, block)
     elif operation == t.GATHERED_DOWN:
         gathered_down(step, rows, block)
+    elif operation == t.QUANTISE:
+        quantise(step, first_row + block)
+    elif operation == t.SCATTER:
+        scatter(step, first_row + block)
 
 
 @njit("void(int64, int64, int64, int64, int64)", nogil=True, cache=True)

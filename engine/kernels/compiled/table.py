@@ -12,10 +12,13 @@ SOURCE, SOURCE_STRIDE, TARGET, TARGET_STRIDE = 3, 4, 5, 6  # float32 buffers: ad
 WEIGHT, SCALE, BIAS, KIND = 7, 8, 9, 10
 N, K = 11, 12
 EXTRA_A, EXTRA_B, EXTRA_C, EXTRA_D, EXTRA_E = 13, 14, 15, 16, 17
-COLUMNS = 18
+# Where a result is wanted in int8 too: address and bytes from row to row, columns of a group, inverse factors.
+QUANTISED, QUANTISED_STRIDE, GROUP, FACTORS = 18, 19, 20, 21
+COLUMNS = 22
 
 # Operations.
 EMBED, ADD_NORM, LINEAR, ROTATE_STORE, ATTEND, GATED_SILU, GATHERED_LINEAR, GATHERED_DOWN = range(8)
+QUANTISE, LOWBIT_LINEAR, SCATTER = range(8, 11)
 
 # Entries of the control array that one pass is started with.
 ROWS, POSITION, TAIL, COUNTERS = range(4)

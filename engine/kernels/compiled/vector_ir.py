@@ -92,6 +92,19 @@ def maximum(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
     return builder.select(builder.fcmp_ordered(">", a, b), a, b)
 
 
+def magnitude(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """Lane-wise |a|."""
+    return builder.call(_intrinsic(builder, "fabs", 1), [a])
+
+
+def rounded(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """The nearest int32 of each lane, ties to even; 0 for NaN, the nearest int32 beyond the range."""
+    nearest = builder.call(_intrinsic(builder, "rint", 1), [a])
+    signature = ir.FunctionType(IVEC, [VEC])
+    convert = cgutils.get_or_insert_function(builder.module, signature, f"llvm.fptosi.sat.v{LANES}i32.v{LANES}f32")
+    return builder.call(convert, [nearest])
+
+
 def fold(builder: ir.IRBuilder, lanes: ir.Value, combine: Any) -> ir.Value:
     """Reduce eight lanes to one by a fixed tree: (0..3 with 4..7), (0,1 with 2,3), (0 with 1)."""
     width = LANES
@@ -156,10 +169,11 @@ class Loop:
     def end(self, new_values: list[ir.Value]) -> None:
         """Close the loop with the accumulators' next values."""
         builder = self.builder
+        last = builder.block  # the body's end, another block than its start where a loop lies within
         following = builder.add(self.index, const(self.step))
         builder.cbranch(builder.icmp_signed("<", following, self.count), self.body, self.after)
-        self.index.add_incoming(following, self.body)
+        self.index.add_incoming(following, last)
         for phi, value in zip(self.values, new_values, strict=True):
-            phi.add_incoming(value, self.body)
+            phi.add_incoming(value, last)
         builder.position_at_end(self.after)
         self.results = new_values

@@ -24,6 +24,17 @@ def field(typing_context, base, index):
 
 
 @intrinsic
+def index_at(typing_context, base, index):
+    """The int32 at base[index], widened."""
+
+    def generate(_context: Any, b: ir.IRBuilder, _signature: Any, args: Any) -> Any:
+        at = b.inttoptr(b.add(args[0], b.mul(args[1], v.const(4))), v.I32.as_pointer())
+        return b.sext(b.load(at), v.I64)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
 def load_f32(typing_context, address):
     """The float32 at an address."""
 

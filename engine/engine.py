@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from engine.calibration.report import CalibrationProgress, CalibrationReport
+from engine.calibration.session import calibrate_loaded, check_minutes
 from engine.errors import (
     EngineBusy,
     LoadCancelled,
@@ -110,7 +112,7 @@ class Engine:
         controller = self._controller(loaded, request)
         loop = ReplyLoop(
             loaded.runner,
-            make_stepper(loaded.runner, sampler, controller, self._stop.is_set),
+            make_stepper(loaded.runner, sampler, controller, self._stop.is_set, request.speculation),
             controller,
             request.speculation,
             Limits(loaded.end_ids(bool(request.messages)), request.max_new_tokens),
@@ -171,6 +173,28 @@ class Engine:
             progress=progress,
             cancelled=cancelled,
         )
+
+    def calibrate(
+        self,
+        minutes: float = 2.0,
+        *,
+        progress: Callable[[CalibrationProgress], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> CalibrationReport:
+        """Measure which draft recipe serves the loaded model best on this device, use it, and keep it for later loads.
+
+        cancelled: asked between passes; the report then says so, and the recipe is what it was. Raises NoModel,
+        EngineBusy, BadSetting for minutes out of range, and SpecularError where memory runs out or a pass fails,
+        with the recipe as it was.
+        """
+        check_minutes(minutes)
+        loaded = self._require_model()
+        self._require_idle()
+        self._busy = True
+        try:
+            return calibrate_loaded(loaded, minutes, progress, cancelled)
+        finally:
+            self._busy = False
 
     def estimate(self, model: str) -> SizeEstimate:
         """What a model would need in memory, from its headers alone. Raises ModelFileError as loading would."""
@@ -234,7 +258,7 @@ class Engine:
             if not is_out_of_memory(error):
                 raise
             raise SpecularError("There is not enough memory for a draft by this recipe.") from error
-        loaded.controller = GammaController()
+        loaded.controller = loaded.fresh_controller()
 
     def _sampler(self, loaded: LoadedModel, request: GenerateRequest) -> Sampler:
         vocabulary = loaded.folder.config.vocabulary
@@ -244,7 +268,7 @@ class Engine:
     def _controller(self, loaded: LoadedModel, request: GenerateRequest) -> GammaController:
         if request.speculation.gamma is None:
             return loaded.controller
-        return GammaController(fixed=request.speculation.gamma)
+        return loaded.fresh_controller(fixed=request.speculation.gamma)
 
     def _text(self, loaded: LoadedModel, request: GenerateRequest) -> ReplyText:
         chats = bool(request.messages) and loaded.template is not None

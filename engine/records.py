@@ -7,10 +7,10 @@ Times are seconds, sizes are bytes, probabilities are of the distribution the to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
-from engine.recipe import Recipe
+from engine.recipe import Ingredients, Recipe
 
 
 class TokenState(str, Enum):
@@ -143,7 +143,11 @@ class LoadProgress:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What is loaded, for display. `notes` are sentences a user should see once (a fallback template, say)."""
+    """What is loaded, for display.
+
+    notes: sentences a user should see once (a fallback template, say). recipe: how the draft is made where a request
+    does not say; calibrated: whether measuring on this device found it. ingredients: what a recipe may ask for here.
+    """
 
     name: str
     path: str
@@ -159,6 +163,9 @@ class ModelInfo:
     kernels: str
     template: str
     notes: tuple[str, ...] = ()
+    recipe: Recipe = field(default_factory=Recipe)
+    calibrated: bool = False
+    ingredients: Ingredients = field(default_factory=Ingredients)
 
 
 @dataclass(frozen=True, slots=True)

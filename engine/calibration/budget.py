@@ -18,7 +18,8 @@ class Stage(Enum):
     INGREDIENTS = "Measuring ingredients", 0.62
     BLOCKS = "Measuring skipped blocks", 0.84
     TOGETHER = "Measuring ingredients together", 0.93
-    FINAL = "Measuring the best again", 1.0
+    FINAL = "Measuring the best again", 0.97
+    FEW_ROWS = "Timing draft passes", 1.0
 
     def __init__(self, words: str, until: float) -> None:
         self.words, self.until = words, until

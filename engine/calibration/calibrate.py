@@ -99,7 +99,7 @@ class _Calibration:
         self.few_rows = trials.time_few_rows()
         report = self.report(best)
         costs = fitted(best.cost, trials.verify, self.few_rows)
-        self.budget.tell(Stage.FINAL, 1.0)
+        self.budget.tell(Stage.FEW_ROWS, 1.0)
         return Calibrated(report, costs)
 
     def _weights(self) -> list[Trial]:
@@ -201,7 +201,7 @@ class _Calibration:
             kernels=subject.runner.kernels,
             seconds=self.budget.spent,
             plain_seconds=trials.bench.plain_seconds,
-            verify=tuple(trials.verify.items()),
+            verify=tuple(sorted(trials.verify.items())),
             few_rows=self.few_rows,
             positions=sum(text.chosen for text in trials.texts),
             findings=self.findings if best is not None else tuple(trial.finding() for trial in trials.made),

@@ -27,9 +27,11 @@ class Worth:
 def worth(matches: np.ndarray, cost: float, verify: Callable[[int], float]) -> Worth:
     """The best gamma for a draft that agrees with the model where `matches` (bool [positions]) says.
 
-    cost: c. verify: v by gamma. Equal S goes to the shorter draft.
+    cost: c. verify: v by gamma. Equal S goes to the shorter draft. One miss is thought at the end: what was never seen
+    in a few positions need not be far.
     """
     options = []
+    matches = np.append(matches, False)
     for gamma in range(1, MAX_GAMMA + 1):
         tokens = tokens_per_cycle(matches, gamma)
         options.append(Worth(gamma, tokens, tokens / (gamma * cost + verify(gamma))))

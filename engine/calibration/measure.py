@@ -20,10 +20,10 @@ from engine.errors import NumericFault
 from engine.model.runner import MAX_DECODE_ROWS, MAX_DRAFT_ROWS, Runner
 from engine.recipe import Recipe
 
-LEAST_PAIRS, MOST_PAIRS = 7, 41  # passes compared for one ratio
+LEAST_PAIRS, MOST_PAIRS = 5, 41  # passes compared for one ratio
 RATIO_SECONDS = 0.5  # of comparing passes for one ratio, within those
-VERIFY_ROWS = (2, 3, 4, 5, 6, 8, 11, 16)
-FEW_ROWS = (2, 4, 8)
+VERIFY_ROWS = (2, 16, 5, 8, 3, 11, 4, 6)  # the order tells what to do without where time is short
+FEW_ROWS = (4, 8, 2)  # likewise
 WORST_LOSS = 20.0  # nats, where the draft computes nonsense or has no row for the token
 REFRESH_POSITIONS = 32  # between two choices of MLP neurons by moving average, about as in a reply
 
@@ -50,19 +50,21 @@ class Bench:
 
     def verify(self, text: OwnText, rows: int) -> float:
         """v: a full pass over so many rows, in plain steps."""
-        return self._ratio(text, lambda at: self._times.full(text.ids[at : at + rows], at), rows)
+        return self._in_plain_steps(text, lambda at: self._times.full(text.ids[at : at + rows], at), rows)
 
     def draft_cost(self, text: OwnText) -> float:
         """c: a draft step by the recipe in force, in plain steps."""
-        return self._ratio(text, lambda at: self._times.draft(text.ids[at : at + 1], at), 1)
+        return self._in_plain_steps(text, lambda at: self._times.draft(text.ids[at : at + 1], at), 1)
 
     def few_rows(self, text: OwnText, rows: int) -> float:
         """A draft pass over so many rows, in draft steps of one row."""
 
-        def drafting(width: int) -> Callable[[int], float]:
-            return lambda at: self._times.draft(text.ids[at : at + width], at)
+        def pair(at: int) -> tuple[float, float]:
+            times = [self._times.draft(text.ids[at : at + width], at) for width in (rows, 1)]
+            self._runner.full(text.ids[at : at + rows], at, 0)
+            return times[0], times[1]
 
-        return self._ratio(text, drafting(rows), rows, drafting(1))
+        return self._ratio(text, rows, pair)
 
     def agreement(self, texts: Sequence[OwnText], most: int | None = None) -> Agreement:
         """The draft by the recipe in force against the model, over the first `most` chosen tokens of the texts."""
@@ -108,33 +110,30 @@ class Bench:
         loss = float(top) - float(row[token]) + float(np.log(total))
         return best == token, min(loss, WORST_LOSS)
 
-    def _ratio(
-        self,
-        text: OwnText,
-        wide: Callable[[int], float],
-        rows: int,
-        base: Callable[[int], float] | None = None,
-    ) -> float:
-        """Median of wide(at) / base(at) over positions of the text; base None is a plain step.
+    def _in_plain_steps(self, text: OwnText, measured: Callable[[int], float], rows: int) -> float:
+        """What a pass takes that may leave a draft's row at its first position: the plain step after it mends that."""
+        plains: list[float] = []
 
-        What the passes write is overwritten afterwards by a full pass, where it is not one's own rows already.
-        """
+        def pair(at: int) -> tuple[float, float]:
+            seconds = measured(at)
+            plains.append(self._times.full(text.ids[at : at + 1], at))
+            return seconds, plains[-1]
+
+        ratio = self._ratio(text, rows, pair)
+        self.plain_seconds = median(plains[1:])
+        return ratio
+
+    def _ratio(self, text: OwnText, rows: int, pair: Callable[[int], tuple[float, float]]) -> float:
+        """Median ratio of the two times of `pair` at positions of the text from which `rows` tokens can be read."""
         self._reader.hold(text.ids)
         places = _places(text, rows)
         ratios: list[float] = []
-        plains: list[float] = []
         spent = 0.0
-        while len(ratios) < LEAST_PAIRS + 1 or (spent < RATIO_SECONDS and len(ratios) < MOST_PAIRS):
+        while len(ratios) <= LEAST_PAIRS or (spent < RATIO_SECONDS and len(ratios) <= MOST_PAIRS):
             self._check()
-            at = places[len(ratios) % len(places)]
-            under = self._times.full(text.ids[at : at + 1], at) if base is None else base(at)
-            over = wide(at)
-            self._runner.full(text.ids[at : at + rows], at, 0)
+            over, under = pair(places[len(ratios) % len(places)])
             ratios.append(over / under if under > 0 else 1.0)
-            plains.append(under)
-            spent += under + over
-        if base is None:
-            self.plain_seconds = median(plains[1:])
+            spent += over + under
         return median(ratios[1:])  # the first pair may meet cold code
 
 

@@ -140,6 +140,16 @@ def table(findings: tuple[Finding, ...] | list[Finding]) -> list[str]:
     return lines
 
 
+def figures_lines(report: CalibrationReport) -> list[str]:
+    """What passes cost, and what acceptance was counted over."""
+    verify = [(rows, cost) for rows, cost in report.verify if rows > 1]
+    lines = [f"plain step {report.plain_seconds * 1e3:.1f} ms; α over {report.positions:,} tokens"]
+    for words, costs in (("verify pass, in plain steps:", verify), ("draft pass, in draft steps:", report.few_rows)):
+        if costs:
+            lines.append(f"{words} " + ", ".join(f"{cost:.2f} for {rows} rows" for rows, cost in costs))
+    return lines
+
+
 def verdict_words(finding: Finding) -> str:
     """Such as "on: 6 % faster" or "not here: …"."""
     words = {Verdict.ON: "on", Verdict.OFF: "off", Verdict.UNABLE: "not here", Verdict.UNTRIED: "not tried"}

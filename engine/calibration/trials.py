@@ -40,7 +40,9 @@ class Trials:
         self.verify: dict[int, float] = {1: 1.0}
         self.made: list[Trial] = []
         self.obstacle = ""
-        self._usual = self._making = 0.0  # seconds of the last trial, and of making its draft
+        self._usual = 0.0  # seconds of the last trial
+        self._making: dict[bool, float] = {}  # of making a draft: with weights not made before, and without
+        self._widths: set[int] = set()  # of weights made before
 
     def check(self) -> None:
         """Raise Interrupted when the caller wants no more."""
@@ -82,7 +84,12 @@ class Trials:
     def time_few_rows(self) -> tuple[tuple[int, float], ...]:
         """Measure draft passes of the recipe in force over several rows, in draft steps."""
         text = self._longest
-        return tuple((rows, self.bench.few_rows(text, rows)) for rows in FEW_ROWS if rows <= len(text.ids))
+        measured: dict[int, float] = {}
+        for rows in FEW_ROWS:
+            if rows <= len(text.ids) and (not measured or self._budget.allows(Stage.FEW_ROWS)):
+                self._budget.tell(Stage.FEW_ROWS, len(measured) / len(FEW_ROWS), f"{rows} rows")
+                measured[rows] = self.bench.few_rows(text, rows)
+        return tuple(sorted(measured.items()))
 
     def measuring(
         self, stage: Stage, done: float = 0.0, *, forced: bool = False, texts: Sequence[OwnText] | None = None
@@ -92,8 +99,7 @@ class Trials:
 
         def measure(recipe: Recipe, label: str) -> Trial | None:
             self._budget.tell(stage, done, label)
-            making = self._making if stage is Stage.WEIGHTS else 0.0
-            if not forced and not self._budget.allows(stage, self._usual + making):
+            if not forced and not self.time_for(stage, new_weights=recipe.weight_bits not in self._widths):
                 self.obstacle = self.no_time
                 return None
             try:
@@ -112,9 +118,9 @@ class Trials:
 
         return measure
 
-    def time_for(self, stage: Stage, trials: int = 1) -> bool:
+    def time_for(self, stage: Stage, trials: int = 1, *, new_weights: bool = False) -> bool:
         """Whether so many trials, each as long as the last one, would end within the stage's time."""
-        return self._budget.allows(stage, trials * self._usual)
+        return self._budget.allows(stage, trials * (self._usual + self._making.get(new_weights, 0.0)))
 
     def trial(self, recipe: Recipe, label: str, texts: Sequence[OwnText] | None = None) -> Trial:
         """Measure a recipe now."""
@@ -140,7 +146,8 @@ class Trials:
         if self._runner.recipe != recipe:
             began = self._budget.clock()
             self._runner.use_recipe(recipe)
-            self._making = self._budget.clock() - began
+            self._making[recipe.weight_bits not in self._widths] = self._budget.clock() - began
+            self._widths.add(recipe.weight_bits)
 
     def long_text(self, context: int, tokens: int, end_ids: frozenset[int]) -> tuple[OwnText | None, str]:
         """A reply after `context` tokens of the usual texts, or None and why there is none."""

@@ -26,7 +26,9 @@ class OneSentenceParser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parsed options; exits with status 2 and one sentence for what cannot be understood."""
     parser = OneSentenceParser(prog="specular-cli", description=DESCRIPTION)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="generate | chat | prove | bench")
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="generate | chat | prove | calibrate | bench"
+    )
 
     generate = commands.add_parser("generate", help="answer one prompt and exit")
     generate.add_argument("--prompt", required=True, metavar="TEXT", help="what the user says")
@@ -34,12 +36,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     generate.add_argument("--json", action="store_true", help="print one JSON object: text, ids, cycles and figures")
     chat = commands.add_parser("chat", help="hold a conversation in the terminal")
     prove = commands.add_parser("prove", help="compare speculation with plain decoding, bit for bit")
+    calibrate = commands.add_parser("calibrate", help="measure how the draft is best made on this computer")
     add_bench_options(commands.add_parser("bench", help="measure decode steps of a model shape on the card"))
-    for command in (generate, chat, prove):
+    for command in (generate, chat, prove, calibrate):
         add_model_options(command)
     for command in (generate, chat):
         add_reply_options(command)
     add_proof_options(prove)
+    add_calibration_options(calibrate)
     return parser.parse_args(arguments)
 
 
@@ -69,6 +73,13 @@ def add_proof_options(parser: argparse.ArgumentParser) -> None:
     proof.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0 takes the best token (default)")
     proof.add_argument("--seed", type=int, default=0, metavar="S", help="of both ways, above temperature 0; 0")
     proof.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def add_calibration_options(parser: argparse.ArgumentParser) -> None:
+    """Options of `calibrate`."""
+    calibration = parser.add_argument_group("calibration (the draft changes the speed, never the text)")
+    calibration.add_argument("--minutes", type=float, default=2.0, metavar="M", help="time to take, about; 2")
+    calibration.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def add_reply_options(parser: argparse.ArgumentParser) -> None:

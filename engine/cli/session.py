@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Protocol
 
+from engine.calibration.report import CalibrationProgress, CalibrationReport
 from engine.cli.terminal import clipped
 from engine.proof import ProofProgress, ProofReport
 from engine.prove_prompts import ProofPrompt
@@ -41,6 +42,13 @@ class EngineLike(Protocol):
         progress: Callable[[ProofProgress], None],
         cancelled: Callable[[], bool],
     ) -> ProofReport: ...
+    def calibrate(
+        self,
+        minutes: float,
+        *,
+        progress: Callable[[CalibrationProgress], None],
+        cancelled: Callable[[], bool],
+    ) -> CalibrationReport: ...
     def close(self) -> None: ...
 
 

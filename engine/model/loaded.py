@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from engine.calibration import store
+from engine.calibration.device import device_identity
 from engine.errors import BadSetting
+from engine.files.fingerprint import fingerprint
 from engine.files.folder import ModelFolder, open_folder
 from engine.files.resolve import resolve
-from engine.kernels.dispatch import choose_device, make_runner
+from engine.kernels.dispatch import Placement, choose_device, make_runner
 from engine.model.runner import Runner
 from engine.recipe import Recipe
 from engine.records import LoadProgress, ModelInfo
 from engine.settings import GenerateRequest, Message
 from engine.speculation.controller import GammaController
+from engine.speculation.estimates import CostProfile
 from engine.text.template import ChatTemplate
 from engine.text.tokenizer import Tokenizer, load_tokenizer
 
@@ -24,7 +28,8 @@ DEFAULT_CONTEXT = 8192  # positions; longer only when asked, because the KV cach
 class LoadedModel:
     """Everything of one load.
 
-    default_recipe: how the draft is made where a request does not say.
+    default_recipe: how the draft is made where a request does not say. costs: what was measured with it, if it was.
+    key: under which a calibration of the model on this device is kept.
     cached: tokens whose keys and values are in the cache, from position 0 on.
     """
 
@@ -35,7 +40,14 @@ class LoadedModel:
     template: ChatTemplate | None
     controller: GammaController
     default_recipe: Recipe
+    key: store.Key
+    costs: CostProfile | None = None
     cached: list[int] = field(default_factory=list)
+
+    def fresh_controller(self, fixed: int | None = None) -> GammaController:
+        """A controller for the recipe in force, which begins with the costs measured for it, if they were."""
+        costs = self.costs if self.runner.recipe == self.default_recipe else None
+        return GammaController(fixed=fixed, costs=costs)
 
     def close(self) -> None:
         """Give back memory and threads; the model is unusable after."""
@@ -97,9 +109,13 @@ def load_model(
     capacity = _capacity(folder, context)
     config = folder.config
     allowed = config.vocabulary if tokenizer is None else min(config.vocabulary, tokenizer.vocabulary)
-    runner, remarks = make_runner(folder, placement, capacity, None, progress, cancelled, allowed)
+    key = store.Key(fingerprint(folder), placement.device, device_identity(placement))
+    saved, refused = store.load(key, config)
+    runner, remarks = _runner(folder, placement, capacity, saved, progress, cancelled, allowed)
+    calibrated = saved is not None and runner.recipe == saved.recipe
+    costs = saved.costs if saved is not None and calibrated else None
     note = template.note if template is not None else "The model has no tokenizer: it takes and gives token ids only."
-    notes = (*placement.notes, *remarks, *folder.notes, *((note,) if note else ()))
+    notes = tuple(text for text in (*placement.notes, *remarks, *folder.notes, note, refused) if text)
     info = ModelInfo(
         name=name,
         path=str(path),
@@ -115,8 +131,32 @@ def load_model(
         kernels=runner.kernels,
         template=template.name if template is not None else "none",
         notes=notes,
+        recipe=runner.recipe,
+        calibrated=calibrated,
+        ingredients=runner.ingredients,
     )
-    return LoadedModel(info, folder, runner, tokenizer, template, GammaController(), runner.recipe)
+    controller = GammaController(costs=costs)
+    return LoadedModel(info, folder, runner, tokenizer, template, controller, runner.recipe, key, costs)
+
+
+def _runner(
+    folder: ModelFolder,
+    placement: Placement,
+    capacity: int,
+    saved: store.Saved | None,
+    progress: Callable[[LoadProgress], None],
+    cancelled: Callable[[], bool],
+    allowed: int,
+) -> tuple[Runner, tuple[str, ...]]:
+    """The runner with the saved recipe, or with the device's default where there is none or it cannot be used."""
+    notes: tuple[str, ...] = ()
+    if saved is not None:
+        try:
+            return make_runner(folder, placement, capacity, saved.recipe, progress, cancelled, allowed)
+        except BadSetting as error:  # say, a card whose kernels are not to be had any more
+            notes = (f"The saved recipe cannot be used, so the default draft is: {error}",)
+    runner, remarks = make_runner(folder, placement, capacity, None, progress, cancelled, allowed)
+    return runner, (*remarks, *notes)
 
 
 def display_name(model: str, folder: ModelFolder) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -119,6 +119,9 @@ class RuledRunner:
         self.clock.now += 0.0 if recipe.weight_bits in self.made else self.making_seconds
         self.made.add(recipe.weight_bits)
         self.recipe = recipe
+
+    def release_copies(self, kept: Collection[int]) -> None:
+        self.made &= {*kept, self.recipe.weight_bits}
 
     def refresh_neurons(self) -> None:
         self.refreshed += 1

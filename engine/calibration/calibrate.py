@@ -96,6 +96,7 @@ class _Calibration:
         others = [*choice.findings(best), *window, *self.untried, *plan.unable(able)]
         self.findings = tuple(lines + self._as_before(best, choice) + others)
         trials.use(best.recipe)
+        trials.release(best.recipe)
         self.few_rows = trials.time_few_rows()
         report = self.report(best)
         costs = fitted(best.cost, trials.verify, self.few_rows)
@@ -111,6 +112,7 @@ class _Calibration:
             if recipe.weight_bits == 16 and len(levels) > 1:
                 self._leave(level.label, "alone they are the model itself, no faster", Verdict.OFF)
                 continue
+            self.trials.release(self.before)
             measure = self.trials.measuring(Stage.WEIGHTS, number / len(levels), forced=not measured)
             trial = measure(recipe, level.label)
             if trial is None:

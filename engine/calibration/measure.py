@@ -67,40 +67,35 @@ class Bench:
         return self._ratio(text, rows, pair)
 
     def agreement(self, texts: Sequence[OwnText], most: int | None = None) -> Agreement:
-        """The draft by the recipe in force against the model, over the first `most` chosen tokens of the texts."""
-        shares: list[tuple[OwnText, int]] = []  # a text and the end of what is compared of it
-        left = sum(text.chosen for text in texts) if most is None else most
-        for text in texts:
-            shares.append((text, text.first + min(left, text.chosen)))
-            left -= shares[-1][1] - text.first
-        found: dict[int, Agreement] = {}
-        for index in sorted(range(len(shares)), key=lambda i: not self._reader.holds(shares[i][0].ids)):
-            found[index] = self._agreement(*shares[index])
-        parts = [found[index] for index in range(len(shares)) if len(found[index].matches)]
-        if not parts:
-            return Agreement(np.zeros(0, bool), 0.0)
-        counts = [len(part.matches) for part in parts]
-        loss = float(np.average([part.loss for part in parts], weights=counts))
-        return Agreement(np.concatenate([part.matches for part in parts]), loss)
+        """The draft by the recipe in force against the model, over the first `most` chosen tokens of the texts.
 
-    def _agreement(self, text: OwnText, end: int) -> Agreement:
-        """Over the chosen tokens of a text before position `end`."""
-        if end <= text.first:
+        Tokens are compared in their order, and read by the full model only after that: a draft may learn from what
+        full passes read.
+        """
+        compared: list[tuple[bool, float]] = []
+        for text in texts:
+            left = text.chosen if most is None else most - len(compared)
+            compared += self._compared(text, text.first + min(left, text.chosen))
+        if not compared:
             return Agreement(np.zeros(0, bool), 0.0)
+        matches, losses = zip(*compared, strict=True)
+        return Agreement(np.array(matches, bool), float(np.mean(losses)))
+
+    def _compared(self, text: OwnText, end: int) -> list[tuple[bool, float]]:
+        """Match and loss at each chosen token of a text before position `end`."""
         compared: list[tuple[bool, float]] = []
         width = block_width(self._runner.recipe)
-        self._reader.hold(text.ids)
         for at in range(text.first - 1, end - 1, MAX_DRAFT_ROWS):
             self._check()
+            self._reader.hold(text.ids[:at])
             if self._runner.recipe.neuron_share < 1 and len(compared) % REFRESH_POSITIONS == 0:
                 self._runner.refresh_neurons()
             block = text.ids[at : min(at + MAX_DRAFT_ROWS, end - 1)]
             for i in range(0, len(block), width):
                 rows = self._runner.draft(block[i : i + width], at + i)
                 compared += [self._compare(row, text.ids[at + i + 1 + k]) for k, row in enumerate(rows)]
-            self._runner.full(block, at, 0)
-        matches, losses = zip(*compared, strict=True)
-        return Agreement(np.array(matches, bool), float(np.mean(losses)))
+            self._reader.hold(text.ids[: at + len(block)])
+        return compared
 
     def _compare(self, row: np.ndarray, token: int) -> tuple[bool, float]:
         try:

@@ -31,9 +31,9 @@ class Reader:
         self._runner, self._check = runner, check
         self._held: tuple[int, ...] = ()
 
-    def holds(self, ids: Sequence[int]) -> bool:
-        """Whether the cache is filled for just these."""
-        return self._held == tuple(ids)
+    def forget(self) -> None:
+        """Read everything anew next time: a draft with a reduced vocabulary takes in the tokens that are read."""
+        self._held = ()
 
     def hold(self, ids: Sequence[int]) -> None:
         """Fill the cache for all of `ids`."""

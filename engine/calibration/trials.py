@@ -148,6 +148,13 @@ class Trials:
             self._runner.use_recipe(recipe)
             self._making[recipe.weight_bits not in self._widths] = self._budget.clock() - began
             self._widths.add(recipe.weight_bits)
+            if recipe.reduced_vocabulary is not None:
+                self._reader.forget()
+
+    def release(self, kept: Recipe) -> None:
+        """Give back copies of the weights that neither this recipe nor the one in force needs."""
+        self._runner.release_copies({kept.weight_bits})
+        self._widths = {kept.weight_bits, self._runner.recipe.weight_bits}
 
     def long_text(self, context: int, tokens: int, end_ids: frozenset[int]) -> tuple[OwnText | None, str]:
         """A reply after `context` tokens of the usual texts, or None and why there is none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import psutil
@@ -142,6 +142,10 @@ class CompiledRunner:
         if not math.isfinite(total):
             require_finite(np.float32(np.nan if np.isnan(row).any() else top), position)
         return int(index), np.float32(top), total
+
+    def release_copies(self, kept: Collection[int]) -> None:
+        """See Runner.release_copies. They are on disk too, where there was room."""
+        self._copies.release({*kept, self._recipe.weight_bits})
 
     def refresh_neurons(self) -> None:
         """See Runner.refresh_neurons."""

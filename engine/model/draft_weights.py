@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -56,6 +56,10 @@ class DraftWeights:
         if missing:
             own = self.full.matrix
             self.int8 |= draft_copy.quantised_all(own, missing, self.team, watch.progress, watch.cancelled)
+
+    def release(self, kept: Collection[int]) -> None:
+        """Give back the copies of all other widths."""
+        self.packed = {bits: copy for bits, copy in self.packed.items() if bits in kept}
 
     def table(self, recipe: Recipe, chosen: Sequence[np.ndarray], kept: Matrix | PackedMatrix | None) -> Weights:
         """How a draft's table finds its weights. chosen: MLP neurons of each layer; kept: see `kept`."""

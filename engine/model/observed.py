@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -87,6 +87,10 @@ class ObservedRunner:
     def use_recipe(self, recipe: Recipe) -> None:
         """See Runner.use_recipe."""
         self.inner.use_recipe(recipe)
+
+    def release_copies(self, kept: Collection[int]) -> None:
+        """See Runner.release_copies."""
+        self.inner.release_copies(kept)
 
     def refresh_neurons(self) -> None:
         """See Runner.refresh_neurons."""

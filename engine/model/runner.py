@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -69,6 +69,10 @@ class Runner(Protocol):
 
     def use_recipe(self, recipe: Recipe) -> None:
         """Draft by another recipe from the next draft pass on. Raises BadSetting for one this device cannot run."""
+        ...
+
+    def release_copies(self, kept: Collection[int]) -> None:
+        """Give back copies of the weights that neither the recipe in force nor a width of `kept` needs."""
         ...
 
     def refresh_neurons(self) -> None:

@@ -7,7 +7,7 @@ the CPU, where library kernels give no such promise, rows are computed one at a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import torch
@@ -91,6 +91,9 @@ class TorchRunner:
         choice.refresh(self._statistics.cpu().numpy())
         self._draft, self._choice, self._recipe = steps, choice, recipe
         self._upload_choice()
+
+    def release_copies(self, kept: Collection[int]) -> None:
+        """See Runner.release_copies: there are none."""
 
     def refresh_neurons(self) -> None:
         """See Runner.refresh_neurons."""

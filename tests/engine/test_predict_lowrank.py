@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -59,7 +60,7 @@ def fitted(lesson: Lesson, share: float) -> tuple[list[LowRankPredictor], list[L
     return predictors, reports
 
 
-def agreement(lesson: Lesson, choose: object) -> float:
+def agreement(lesson: Lesson, choose: Callable[[int, Tensor, Tensor], Tensor]) -> float:
     """Share of held-back places where the draft's best word is the full model's."""
     same = [lesson.model.logits(ids).argmax(-1) == lesson.model.logits(ids, choose).argmax(-1) for ids in lesson.later]
     return float(torch.cat(same).float().mean())

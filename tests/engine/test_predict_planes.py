@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from engine.lowbit.codes import LowBitCodes, dequantise, round_to_nearest
-from engine.predict.planes import chosen_mlp, fit_planes, high_plane, rest_plane, silu
+from engine.predict.planes import PlanePredictor, chosen_mlp, fit_planes, high_plane, rest_plane, silu
 from engine.predict.report import layer_report
+from engine.predict.thresholds import threshold_for
 
 NEURONS, WIDTH = 192, 128
 
@@ -28,8 +30,8 @@ def inputs(seed: int, tokens: int = 200) -> np.ndarray:
 
 
 def as_torch(codes: LowBitCodes) -> LowBitCodes:
-    parts = (torch.from_numpy(part) for part in (codes.codes, codes.scale, codes.low, codes.factors))
-    return LowBitCodes(*parts, codes.bits, codes.group)
+    codes_, scale, low, factors = map(torch.from_numpy, (codes.codes, codes.scale, codes.low, codes.factors))
+    return replace(codes, codes=codes_, scale=scale, low=low, factors=factors)
 
 
 def test_the_two_planes_are_the_code_and_the_upper_one_stands_for_the_middle_of_what_it_can_be() -> None:
@@ -81,14 +83,32 @@ def test_an_mlp_of_all_neurons_is_the_dense_one_and_one_of_the_chosen_is_near_it
     assert 0 < np.linalg.norm(half - dense) < 0.15 * np.linalg.norm(dense)
 
 
-def test_a_token_of_zeros_chooses_nothing_and_adds_zero() -> None:
+def test_a_token_of_zeros_adds_zero_and_calibration_on_zeros_chooses_nothing() -> None:
     gate, up, reach = matrix(1), matrix(2), np.ones(NEURONS, np.float32)
     nothing = np.zeros((3, WIDTH), np.float32)
-    for sample in (inputs(4), nothing):  # also where calibration itself saw only zeros
+    for sample in (inputs(4), nothing):
         predictor = fit_planes(gate, up, reach, sample, 0.5)
-        assert not predictor.choose(nothing).any()
         result = chosen_mlp(predictor, gate, up, np.ones((NEURONS, 8), np.float32), nothing)
         assert np.array_equal(result, np.zeros((3, 8), np.float32))
+    assert (predictor.gate_error, predictor.up_error, predictor.threshold) == (0, 0, 0)
+    assert not predictor.choose(nothing).any()
+
+
+def test_what_the_planes_cannot_see_is_counted_as_noise() -> None:
+    gate, up, reach = matrix(1), matrix(2), np.random.default_rng(3).lognormal(0, 0.5, NEURONS).astype(np.float32)
+    aware = fit_planes(gate, up, reach, inputs(4), 0.5)
+    blind = replace(aware, gate_error=0.0, up_error=0.0)
+    blind = replace(blind, threshold=threshold_for(blind.scores(inputs(4)), 0.5))
+    tokens = inputs(5)
+    gates, ups = silu(tokens @ dequantise(gate).T), tokens @ dequantise(up).T
+    assert np.allclose(blind.scores(tokens), plain_scores(blind, tokens), rtol=1e-4, atol=1e-6)
+    lost = [(((gates * ups * reach) * ~one.choose(tokens)) ** 2).sum() for one in (aware, blind)]
+    assert 0 < lost[0] < lost[1]
+
+
+def plain_scores(predictor: PlanePredictor, tokens: np.ndarray) -> np.ndarray:
+    gates, ups = tokens @ dequantise(predictor.gate).T, tokens @ dequantise(predictor.up).T
+    return np.asarray(abs(silu(gates) * ups) * predictor.reach)
 
 
 def test_a_very_negative_gate_is_closed_and_not_a_fault() -> None:

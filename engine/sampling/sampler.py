@@ -136,6 +136,30 @@ class Sampler:
         token, probability, _ = self._choose_row(logits, position, drafted)
         return token, probability
 
+    def ranked(
+        self, logits: Floats, position: int, history: Sequence[int], drafted: Sequence[int], count: int
+    ) -> tuple[tuple[int, float], ...]:
+        """The `count` best tokens and their probabilities, best first, of a row that `propose` would take the first of.
+
+        Greedy: by logit; else in the order the race ends in, so that the second is what would be drawn without the
+        first. Fewer where fewer can be drawn. Raises NumericFault for NaN or infinite logits.
+        """
+        if self._seen is not None:
+            self._seen.follow(history)
+        first, _, row = self._choose_row(logits, position, drafted)
+        if isinstance(row, _GreedyRow):
+            scores, ids = row.logits, None
+        else:
+            assert self._noise is not None  # rows are drawn from a distribution only with noise
+            scores, ids = row.weights / self._noise.exponentials(position, row.ids), row.ids
+        most = min(count, len(scores))
+        best = np.argpartition(-scores, most - 1)[:most]
+        order = best[np.lexsort((best, -scores[best]))]
+        tokens = order if ids is None else ids[order]
+        others = [int(token) for token in tokens if token != first]
+        probs = ((token, row.probability(token)) for token in (first, *others[: count - 1]))
+        return tuple((token, prob) for token, prob in probs if prob > 0)
+
     def _choose_row(
         self, row: Floats, position: int, drafted: Sequence[int]
     ) -> tuple[int, float, Distribution | _GreedyRow]:

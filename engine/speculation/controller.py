@@ -15,8 +15,6 @@ Pure logic: times are arguments, nothing here reads a clock or draws a random nu
 
 from __future__ import annotations
 
-import math
-
 from engine.settings import MAX_GAMMA
 from engine.speculation.block import JudgedBlock
 from engine.speculation.cycle_plan import CyclePlan
@@ -97,7 +95,9 @@ class GammaController:
     def plan(self, gamma: int, most: int) -> CyclePlan:
         """Decisions of a cycle that may draft `gamma` tokens one by one, and `most` in all."""
         self._stops_early = True
-        return CyclePlan(self.measured, gamma, most, self._rate(), self._risk(), self._fixed is not None)
+        if self._fixed is not None:
+            return CyclePlan(self.measured, gamma, gamma, self._rate(), fixed=True)
+        return CyclePlan(self.measured, gamma, most, self._rate(), _RISKED * self._allowance)
 
     def record(self, block: JudgedBlock) -> None:
         """A plain step (nothing proposed) or a cycle has ended."""
@@ -159,9 +159,6 @@ class GammaController:
         """The longest draft that, were all of it wrong, would cost no more than the allowance."""
         slope = self.measured.draft_cost + self.measured.verify.slope
         return min(max(0, int((self._allowance - self.measured.verify(0) + 1.0) / slope)), self._max)
-
-    def _risk(self) -> float:
-        return math.inf if self._fixed is not None else _RISKED * self._allowance
 
     def _after_cycle(self, all_right: bool) -> None:
         if self._allowance >= _ALLOWANCE_CAP:

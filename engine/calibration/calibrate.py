@@ -19,6 +19,7 @@ from engine.recipe import Recipe
 from engine.speculation.estimates import CostProfile
 
 RANKED_TOKENS = 48  # for ranking blocks, of which there are many
+CLOSE = 1.2  # times the S of another width: near enough for the ingredients to turn the order
 LEAST_RANKED = 4  # blocks, for skipping some to be worth a try
 LONG_CONTEXT, LONG_TOKENS = 2 * plan.KV_WINDOW, 64  # where a KV window is tried
 
@@ -91,7 +92,7 @@ class _Calibration:
         self._blocks(choice)
         choice.fill(trials.measuring(Stage.TOGETHER))
         window = self._window(choice)
-        best = self._final(choice)
+        best = self._final(choice, weights)
         lines = [_weights_line(trial, best, choice) for trial in weights]
         others = [*choice.findings(best), *window, *self.untried, *plan.unable(able)]
         self.findings = tuple(lines + self._as_before(best, choice) + others)
@@ -173,12 +174,17 @@ class _Calibration:
         choice.best = replace(choice.best, recipe=trial.recipe)
         return [trial.finding(Verdict.ON, f"{where} S from {without.speed_up:.2f} to {trial.speed_up:.2f}")]
 
-    def _final(self, choice: Choice) -> Trial:
-        """The best of what was found, the weights alone, and what was used before, measured again over all texts."""
+    def _final(self, choice: Choice, weights: list[Trial]) -> Trial:
+        """The best recipe of all, measured again over all texts.
+
+        Beside what was found: the same with the next best width of weights, the weights alone, and the recipe before.
+        """
         best, finalists = choice.best, [choice.best]
-        for trial in (choice.base, replace(choice.base, recipe=self.before, label=in_words(self.before))):
-            if trial.recipe not in [other.recipe for other in finalists]:
-                finalists.append(trial)
+        close = [trial for trial in weights if trial.speed_up * CLOSE >= choice.base.speed_up]
+        widths = [replace(best.recipe, weight_bits=trial.recipe.weight_bits) for trial in close]
+        for recipe in (*widths, choice.base.recipe, self.before):
+            if recipe not in [other.recipe for other in finalists]:
+                finalists.append(replace(best, recipe=recipe, label=in_words(recipe)))
         again: list[Trial] = []
         for number, trial in enumerate(finalists):
             measure = self.trials.measuring(Stage.FINAL, number / len(finalists), texts=self.trials.texts)
@@ -221,5 +227,8 @@ def _weights_line(trial: Trial, best: Trial, choice: Choice) -> Finding:
         return trial.finding(Verdict.ON, "")
     base = choice.base
     if trial is base:
-        return trial.finding(Verdict.OFF, f"S {trial.speed_up:.2f}, as before {best.speed_up:.2f}")
+        reason = (
+            f"S {trial.speed_up:.2f}; {best.recipe.weight_bits} bits are better with all the rest, {best.speed_up:.2f}"
+        )
+        return trial.finding(Verdict.OFF, reason)
     return trial.finding(Verdict.OFF, f"S {trial.speed_up:.2f}, with {base.label} {base.speed_up:.2f}")

@@ -133,7 +133,8 @@ class Choice:
             before, trial = self.together[name]
             if name not in self.taken:
                 return trial.finding(Verdict.OFF, loss_in_words(before, trial))
-            if final.recipe != self.best.recipe:
+            fields = self.singles[name][0][0].fields
+            if any(getattr(final.recipe, field) != getattr(trial.recipe, field) for field in fields):
                 return trial.finding(Verdict.OFF, f"over more text S is better without it, {final.speed_up:.2f}")
             return trial.finding(Verdict.ON, f"S from {before.speed_up:.2f} to {trial.speed_up:.2f}")
         best = max(alone, key=lambda trial: trial.speed_up)

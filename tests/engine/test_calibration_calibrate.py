@@ -80,6 +80,25 @@ def test_the_figures_are_those_of_the_rules() -> None:
     assert report.sentence.startswith("The draft now has 4-bit weights, 1 attention block skipped, 128 output tokens: ")
 
 
+def test_ingredients_may_turn_the_order_of_the_widths() -> None:
+    """Eight bits are the best by themselves; what is left out beside them weighs more with three."""
+
+    def turning(recipe: Recipe) -> float:
+        three = recipe.weight_bits == 3 and recipe.reduced_vocabulary
+        return (
+            0.1
+            if three
+            else {16: 1.0, 8: 0.3, 4: 0.5, 3: 0.31}[recipe.weight_bits] * (0.8 if recipe.reduced_vocabulary else 1.0)
+        )
+
+    report = run(runner_of(cost=turning, errs=lambda recipe, position: scattered(12, position))).report
+    assert report.chosen == Recipe(weight_bits=3, reduced_vocabulary=128)
+    found = by_name(report)
+    assert found["3-bit weights"].verdict is Verdict.ON and found["8-bit weights"].verdict is Verdict.OFF
+    assert "3 bits are better with all the rest" in found["8-bit weights"].reason
+    assert found["128 output tokens"].verdict is Verdict.ON
+
+
 def test_a_device_that_has_only_its_own_weights_is_calibrated_too() -> None:
     def skips(recipe: Recipe, position: int) -> bool:
         return bool(recipe.skipped_attention or recipe.skipped_mlp) and scattered(2, position)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -34,7 +34,7 @@ def trial(recipe: Recipe, cost: float, misses: Sequence[int], label: str = "") -
 class Bench:
     """Measures by rules: each ingredient multiplies the cost and adds misses; `together` adds more for pairs."""
 
-    def __init__(self, rules: dict[str, tuple[float, Sequence[int]]], together: Callable[[set[str]], float]) -> None:
+    def __init__(self, rules: Mapping[str, tuple[float, Sequence[int]]], together: Callable[[set[str]], float]) -> None:
         self.rules, self.together = rules, together
         self.asked: list[Recipe] = []
 
@@ -53,7 +53,7 @@ def ladder(field: str, *values: object) -> Ladder:
 
 
 def chosen(
-    rules: dict[str, tuple[float, Sequence[int]]], together: Callable[[set[str]], float] = lambda _: 1.0
+    rules: Mapping[str, tuple[float, Sequence[int]]], together: Callable[[set[str]], float] = lambda _: 1.0
 ) -> Choice:
     bench = Bench(rules, together)
     base = bench(BASE, "4-bit weights")

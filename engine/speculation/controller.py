@@ -25,7 +25,6 @@ from engine.speculation.prompt_kind import UNKNOWN_PROMPT, PromptKind
 _REFRESH_FIRST, _REFRESH_LAST = 4, 32  # cycles between the plain steps that keep the comparison honest
 _ALLOWANCE_CAP = 5.0  # also what a controller starts with
 _EARNED_PER_TOKEN = 0.02
-_RISKED = 0.3  # share of the allowance that a cycle may be expected to lose
 _PROBE_GAMMA = 2
 _PAUSE_FIRST, _PAUSE_LAST = 24, 384  # plain steps before a probe
 _RATE_MEMORY = 0.95  # weight of older cycles in the rate reached
@@ -97,7 +96,7 @@ class GammaController:
         self._stops_early = True
         if self._fixed is not None:
             return CyclePlan(self.measured, gamma, gamma, self._rate(), fixed=True)
-        return CyclePlan(self.measured, gamma, most, self._rate(), _RISKED * self._allowance)
+        return CyclePlan(self.measured, gamma, most, self._rate(), self._allowance)
 
     def record(self, block: JudgedBlock) -> None:
         """A plain step (nothing proposed) or a cycle has ended."""

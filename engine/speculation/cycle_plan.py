@@ -15,6 +15,8 @@ from engine.speculation.drafter import Proposal, SiblingPlan
 from engine.speculation.lookup import Found
 from engine.speculation.measured import Measured
 
+_RISKED = 0.3  # share of the allowance that a cycle may be expected to lose; all of it is the most it can lose
+
 
 @dataclass(frozen=True, slots=True)
 class Extras:
@@ -31,14 +33,14 @@ class CyclePlan:
     """One cycle's decisions.
 
     gamma: most tokens to draft one by one. most: tokens of the whole chain. rate: tokens a plain step that cycles
-    reach. risk: what drafting may be expected to waste, in plain steps. fixed: draft exactly gamma.
+    reach. allowance: what the cycle may lose against a plain step, were all of it wrong. fixed: draft exactly gamma.
     """
 
     def __init__(
-        self, measured: Measured, gamma: int, most: int, rate: float, risk: float = math.inf, fixed: bool = False
+        self, measured: Measured, gamma: int, most: int, rate: float, allowance: float = math.inf, fixed: bool = False
     ) -> None:
         self._measured, self._gamma, self._most = measured, gamma, most
-        self._rate, self._risk, self._fixed = max(1.0, rate), risk, fixed
+        self._rate, self._allowance, self._fixed = max(1.0, rate), allowance, fixed
         self._spent = 0.0
         self._reaches = [1.0]  # probability that the first 0, 1, 2, ... of the block are right
 
@@ -49,15 +51,19 @@ class CyclePlan:
         """
         if drafted >= self._most or (self._fixed and drafted >= self._gamma):
             return None
-        room = min(self._most - drafted, widest) - 1
-        nets = [self._net_of_pass(drafted, found, count) for count in range(min(room, len(found.ids)) + 1)]
-        best = max(range(len(nets)), key=nets.__getitem__)
-        if self._fixed or not drafted:
+        widest = min(widest, self._most - drafted, 1 + len(found.ids))
+        counts = [0, *(count for count in range(1, widest) if self._loss(drafted, count) <= self._allowance)]
+        net, best = max((self._net_of_pass(drafted, found, count), count) for count in counts)
+        if self._fixed:
             return best
+        # A tail can be tried later as well: only what it brings more now speaks for ending the draft.
+        later = self._reaches[-1] * self._own(drafted) * self._measured.tail_gain
+        tail = self._net_of_tail(drafted, found) - later
+        if not drafted:
+            return None if tail > max(0.0, net) else best
         wasted = (1.0 - self._reaches[-1]) * (self._spent + self._measured.pass_cost(1 + best))
-        if (best == 0 and drafted >= self._gamma) or wasted > self._risk:
-            return None
-        return best if nets[best] > self._net_of_tail(drafted, found) else None
+        bearable = wasted <= _RISKED * self._allowance and self._loss(drafted, best) <= self._allowance
+        return best if bearable and (best or drafted < self._gamma) and net > max(0.0, tail) else None
 
     def added(self, proposals: Sequence[Proposal], checked: int, found: Found) -> None:
         """The block has grown by these proposals, in a pass that checked `checked` tokens of the look-up."""
@@ -72,7 +78,8 @@ class CyclePlan:
 
     def extras(self, block: Sequence[Proposal], found: Found, rows: int, most_siblings: int) -> Extras:
         """What to try beside the block in the `rows` rows that are left. found: what may follow the block."""
-        price = self._rate * self._measured.verify.slope
+        price, rows = self._price_of_row, min(rows, self._bearable_rows(len(block)))
+        self._measured.saw_tail(self._net_of_tail(len(block), found) / max(0.05, self._reaches[-1]))
         seconds = [
             (self._reaches[place] * self._measured.second(proposal), place)
             for place, proposal in enumerate(block)
@@ -97,12 +104,31 @@ class CyclePlan:
     def _looked_up(self, found: Found, place: int) -> Proposal:
         return Proposal(found.ids[place], self._measured.lookup(found.length, place))
 
+    @property
+    def _price_of_row(self) -> float:
+        """Tokens that a row of the full pass must bring."""
+        return self._rate * self._measured.verify.slope
+
+    def _own(self, drafted: int) -> float:
+        """Probability that the draft's next token is right, the block being so."""
+        positions = self._measured.positions
+        return positions[min(drafted, len(positions) - 1)].value(self._measured.overall.value())
+
+    def _loss(self, drafted: int, count: int) -> float:
+        """What the cycle loses if nothing of it is right and the next pass checks `count` look-ups."""
+        return self._spent + self._measured.pass_cost(1 + count) + self._measured.verify(drafted + count + 1) - 1.0
+
+    def _bearable_rows(self, drafted: int) -> int:
+        """Rows beside the block that the allowance bears."""
+        left = self._allowance - (self._spent + self._measured.verify(drafted) - 1.0)
+        slope = self._measured.verify.slope
+        return max(0, int(left / slope)) if slope * 16 > left else 16
+
     def _net_of_pass(self, drafted: int, found: Found, count: int) -> float:
         """Tokens of a draft pass that checks `count` looked-up tokens, less what its cost would bring elsewhere."""
         measured, reach = self._measured, self._reaches[-1]
-        own = measured.positions[min(drafted, len(measured.positions) - 1)].value(measured.overall.value())
         step = self._rate * (measured.draft_cost + measured.verify.slope)
-        net = reach * own - step - self._rate * (measured.pass_cost(1 + count) - measured.draft_cost)
+        net = reach * self._own(drafted) - step - self._rate * (measured.pass_cost(1 + count) - measured.draft_cost)
         agrees = 1.0
         for place in range(count):
             agrees *= measured.lookup(found.length, place)
@@ -112,6 +138,7 @@ class CyclePlan:
         return net
 
     def _tail_gains(self, drafted: int, found: Found) -> list[float]:
+        """Tokens that each of the look-up brings when nobody checks it."""
         reach, gains = self._reaches[-1], []
         for place in range(min(len(found.ids), self._most - drafted)):
             reach *= self._measured.lookup(found.length, place)
@@ -119,6 +146,6 @@ class CyclePlan:
         return gains
 
     def _net_of_tail(self, drafted: int, found: Found) -> float:
-        """The same for the best length of an unchecked tail."""
-        price = self._rate * self._measured.verify.slope
+        """The same as for a pass, for the best length of an unchecked tail."""
+        price = self._price_of_row
         return sum(gain - price for gain in self._tail_gains(drafted, found) if gain > price)

@@ -42,6 +42,7 @@ class Measured:
         # Two variants of one model agree on their best token more often than either is sure of it.
         self._confidence = BandedRate(edges, [((a + b) / 2) ** 0.5 for a, b in pairwise(edges)], 2.0)
         self._second = BandedRate(_SHARE_EDGES, _SHARE_PRIORS, 6.0)
+        self.tail_gain = 0.3
         self.agreed = SuccessRate(_AGREED_PRIOR, 8.0)
         self.start_reply()
 
@@ -89,6 +90,10 @@ class Measured:
     def saw_lookup(self, length: int, place: int, hit: bool, weight: float = 1.0) -> None:
         """The draft (or the full model) chose, or did not choose, a looked-up token."""
         (self._later if place else self._first).at(length).add(hit, weight)
+
+    def saw_tail(self, gain: float) -> None:
+        """What the tail of a block is expected to bring, were all of the block right."""
+        self.tail_gain += 0.05 * (gain - self.tail_gain)
 
     def add_plain(self, seconds: float) -> None:
         """A plain step took this long."""

@@ -16,7 +16,7 @@ from engine.speculation.cycle_plan import CyclePlan, Extras
 from engine.speculation.drafter import Drafter, Proposal, Verdict
 from engine.speculation.lookup import NOTHING, Found, SuffixIndex
 
-LONGEST_LOOKUP = 6
+LONGEST_LOOKUP = 10
 
 
 class Stepper(Protocol):

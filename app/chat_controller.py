@@ -18,6 +18,7 @@ COMPOSER_STATES = {
     HostState.GENERATING: "generating",
     HostState.STOPPING: "stopping",
     HostState.PROVING: "unavailable",
+    HostState.CALIBRATING: "unavailable",
     HostState.UNLOADING: "unavailable",
     HostState.CLOSED: "unavailable",
 }
@@ -130,7 +131,7 @@ class ChatController(QObject):
     def _begin(self, turn: Turn) -> None:
         info = self._host.info
         try:
-            request = self.chats.current.request(self._settings.current, info.layers if info else 0)
+            request = self.chats.current.request(self._settings.current, info)
             reply_id = self._host.send(request)
         except SpecularError as error:
             self._take_back(self.chats.current, str(error))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from app.settings import AppSettings
-from engine.records import CycleEvent, Event, Finished
+from engine.records import CycleEvent, Event, Finished, ModelInfo
 from engine.settings import GenerateRequest, Message
 from engine.statistics import ReplyStatistics
 
@@ -83,12 +83,12 @@ class Chat:
         """Remove the last turn and give back what the user wrote."""
         return self.turns.pop().user
 
-    def request(self, settings: AppSettings, layers: int) -> GenerateRequest:
+    def request(self, settings: AppSettings, info: ModelInfo | None) -> GenerateRequest:
         """The request for a reply to the last turn. Raises BadSetting as `GenerateRequest` does."""
         return GenerateRequest(
             messages=tuple(self.messages(settings.system_prompt)),
             sampling=settings.sampling(),
-            speculation=settings.speculating(layers),
+            speculation=settings.speculating(info),
             max_new_tokens=settings.max_new_tokens,
         )
 

@@ -12,7 +12,17 @@ from queue import Empty, SimpleQueue
 from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
 
 from app.states import Answer, Command, HostState, after_answer, next_state
-from app.worker import EngineFactory, EngineWorker, LoadStep, Outcome, ProofStep, ReplyEvent, WorkerMessage
+from app.worker import (
+    CalibrationStep,
+    EngineFactory,
+    EngineWorker,
+    LoadStep,
+    Outcome,
+    ProofStep,
+    ReplyEvent,
+    WorkerMessage,
+)
+from engine.proof import ProofReport
 from engine.records import LoadProgress, ModelInfo
 from engine.settings import GenerateRequest
 
@@ -20,6 +30,7 @@ DRAIN_MS = 33
 BUDGET_SECONDS = 0.008
 BATCH = 16
 CLOSE_WAIT_MS = 5000
+WORKING = (HostState.GENERATING, HostState.STOPPING, HostState.PROVING, HostState.CALIBRATING)
 
 
 def abandon_process() -> None:
@@ -34,6 +45,7 @@ class EngineHost(QObject):
     Signals: state_changed(HostState); load_progress(LoadProgress); model_loaded(ModelInfo); model_gone();
     events_ready(reply_id, list of events), the last of a reply being `Finished`; reply_refused(reply_id, sentence)
     when a reply failed before its first event; proof_progress(ProofProgress); proof_ended(ProofReport);
+    calibration_progress(CalibrationProgress); calibration_ended(CalibrationReport), with `info` telling the new recipe;
     failed(sentence, details) for everything a user must be told.
     """
 
@@ -45,11 +57,14 @@ class EngineHost(QObject):
     reply_refused = Signal(int, str)
     proof_progress = Signal(object)
     proof_ended = Signal(object)
+    calibration_progress = Signal(object)
+    calibration_ended = Signal(object)
     failed = Signal(str, str)
 
     _load_asked = Signal(int, str, object)
     _reply_asked = Signal(int, object)
     _proof_asked = Signal(int, int)
+    _calibration_asked = Signal(int, float)
     _unload_asked = Signal(int)
     _close_asked = Signal()
 
@@ -78,6 +93,7 @@ class EngineHost(QObject):
         self._load_asked.connect(self._worker.load)
         self._reply_asked.connect(self._worker.generate)
         self._proof_asked.connect(self._worker.prove)
+        self._calibration_asked.connect(self._worker.calibrate)
         self._unload_asked.connect(self._worker.unload)
         self._close_asked.connect(self._worker.close)
         self._thread.start()
@@ -127,8 +143,15 @@ class EngineHost(QObject):
         self._proof_asked.emit(self._next_id, tokens)
         return True
 
+    def calibrate(self, minutes: float) -> bool:
+        """Begin to measure how the draft is best made, for about `minutes`; False where the state forbids it."""
+        if not self._begin(Command.CALIBRATE):
+            return False
+        self._calibration_asked.emit(self._next_id, minutes)
+        return True
+
     def stop(self) -> bool:
-        """Stop the running reply or proof; False when there is none. What is written or compared stays."""
+        """Stop the running reply, proof or calibration; False when there is none. What is written or compared stays."""
         state = next_state(self._state, Command.STOP)
         if state is None:
             return False
@@ -172,8 +195,7 @@ class EngineHost(QObject):
 
     def _halt_reply(self) -> None:
         self._worker.halt.set()
-        working = self._state in (HostState.GENERATING, HostState.STOPPING, HostState.PROVING)
-        if working and (engine := self._worker.engine) is not None:
+        if self._state in WORKING and (engine := self._worker.engine) is not None:
             engine.stop()
 
     def _enter(self, state: HostState) -> None:
@@ -208,6 +230,8 @@ class EngineHost(QObject):
                 self._show_step(message)
             elif isinstance(message, ProofStep):
                 self.proof_progress.emit(message.progress)
+            elif isinstance(message, CalibrationStep):
+                self.calibration_progress.emit(message.progress)
             elif isinstance(message, Outcome):
                 self._settle(message)
             if time.perf_counter() > deadline:
@@ -236,8 +260,10 @@ class EngineHost(QObject):
             self.model_loaded.emit(self._info)
         elif had_model and self._info is None:
             self.model_gone.emit()
-        if outcome.report is not None:
+        if isinstance(outcome.report, ProofReport):
             self.proof_ended.emit(outcome.report)
+        elif outcome.report is not None:
+            self.calibration_ended.emit(outcome.report)
         if outcome.refused:
             self.reply_refused.emit(outcome.command_id, outcome.sentence or "")
         elif outcome.sentence is not None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from app.declaration import APPEARANCE, HIDDEN, MODEL, PROMPT, QT_TRANSLATE_NOOP, RECIPE, SAMPLING, Declaration, check
+from app import draft_declarations as draft
+from app.declaration import APPEARANCE, HIDDEN, MODEL, PROMPT, QT_TRANSLATE_NOOP, SAMPLING, Declaration, check
 from app.skipping import spread_over
 from engine.recipe import Recipe
-from engine.settings import MAX_GAMMA, Sampling, Speculation
+from engine.records import ModelInfo
+from engine.settings import Sampling, Speculation
 
 
 def _setting(default: Any, declaration: Declaration) -> Any:
@@ -55,73 +57,17 @@ class AppSettings:
             reload=True,
         ),
     )
-    speculation: bool = _setting(
-        True,
-        Declaration(
-            QT_TRANSLATE_NOOP("Settings", "Speculation"),
-            QT_TRANSLATE_NOOP("Settings", "Draft several tokens cheaply and check them at once."),
-            RECIPE,
-            "switch",
-        ),
-    )
-    draft_weight_bits: int = _setting(
-        8,
-        Declaration(
-            QT_TRANSLATE_NOOP("Settings", "Draft weights"),
-            QT_TRANSLATE_NOOP("Settings", "Fewer bits draft faster and miss more often."),
-            RECIPE,
-            "choice",
-            choices=((16, QT_TRANSLATE_NOOP("Settings", "Same")), (8, QT_TRANSLATE_NOOP("Settings", "8 bit"))),
-        ),
-    )
-    neuron_share: float = _setting(
-        1.0,
-        Declaration(
-            QT_TRANSLATE_NOOP("Settings", "MLP neurons kept"),
-            QT_TRANSLATE_NOOP("Settings", "A predictor leaves the others out of the draft."),
-            RECIPE,
-            "slider",
-            low=0.1,
-            high=1.0,
-            step=0.05,
-            percent=True,
-        ),
-    )
-    skipped_sublayers: int = _setting(
-        0,
-        Declaration(
-            QT_TRANSLATE_NOOP("Settings", "Skipped sub-layers"),
-            QT_TRANSLATE_NOOP("Settings", "Attention blocks left out of the draft."),
-            RECIPE,
-            "slider",
-            low=0,
-            high=24,
-        ),
-    )
-    gamma_fixed: bool = _setting(
-        False,
-        Declaration(
-            QT_TRANSLATE_NOOP("Settings", "Draft length γ"),
-            QT_TRANSLATE_NOOP("Settings", "Automatic follows the measured gain and stops drafting when it loses."),
-            RECIPE,
-            "choice",
-            choices=(
-                (False, QT_TRANSLATE_NOOP("Settings", "Automatic")),
-                (True, QT_TRANSLATE_NOOP("Settings", "Fixed")),
-            ),
-        ),
-    )
-    gamma: int = _setting(
-        4,
-        Declaration(
-            QT_TRANSLATE_NOOP("Settings", "Fixed γ"),
-            QT_TRANSLATE_NOOP("Settings", "Tokens drafted in each cycle when γ is fixed."),
-            RECIPE,
-            "slider",
-            low=1,
-            high=MAX_GAMMA,
-        ),
-    )
+    speculation: bool = _setting(True, draft.SPECULATION)
+    draft_own: bool = _setting(False, draft.OWN)
+    draft_weight_bits: int = _setting(8, draft.WEIGHTS)
+    output_tokens: int = _setting(0, draft.OUTPUT_TOKENS)
+    input_sparsity: float = _setting(0.0, draft.SPARSITY)
+    neuron_share: float = _setting(1.0, draft.NEURONS)
+    head_share: float = _setting(1.0, draft.HEADS)
+    skipped_sublayers: int = _setting(0, draft.SKIPPED)
+    kv_window: int = _setting(0, draft.WINDOW)
+    gamma_fixed: bool = _setting(False, draft.GAMMA_FIXED)
+    gamma: int = _setting(4, draft.GAMMA)
     temperature: float = _setting(
         0.0,
         Declaration(
@@ -261,22 +207,34 @@ class AppSettings:
         """The sampling fields as the engine wants them."""
         return Sampling(self.temperature, self.top_k, self.top_p, self.min_p, self.repetition_penalty, self.seed)
 
-    def recipe(self, layers: int) -> Recipe | None:
-        """The draft recipe for a model of `layers` layers; None, the model's own default, where nothing was changed."""
-        if all(getattr(self, name) == default_of(name) for name in _RECIPE_FIELDS):
+    def recipe(self, info: ModelInfo) -> Recipe | None:
+        """The draft recipe for a loaded model; None, the model's own default, where the user wants no other.
+
+        Dials that the model's device has no use for count as not set.
+        """
+        if not self.draft_own:
             return None
+        able = draft.usable(info.ingredients)
+        bits = self.draft_weight_bits if self.draft_weight_bits in info.ingredients.weight_bits else None
         return Recipe(
-            weight_bits=self.draft_weight_bits,
-            neuron_share=self.neuron_share,
-            skipped_attention=spread_over(self.skipped_sublayers, layers),
+            weight_bits=bits or info.recipe.weight_bits,
+            input_sparsity=self.input_sparsity if able["input_sparsity"] else 0.0,
+            neuron_share=self.neuron_share if able["neuron_share"] else 1.0,
+            head_share=self.head_share if able["head_share"] else 1.0,
+            skipped_attention=spread_over(self.skipped_sublayers, info.layers),
+            reduced_vocabulary=self._output_tokens(info.vocabulary) if able["output_tokens"] else None,
+            kv_window=(self.kv_window or None) if able["kv_window"] else None,
         )
 
-    def speculating(self, layers: int) -> Speculation:
-        """The speculation fields as the engine wants them, for a model of `layers` layers."""
-        return Speculation(self.speculation, self.gamma if self.gamma_fixed else None, self.recipe(layers))
+    def _output_tokens(self, vocabulary: int) -> int | None:
+        return self.output_tokens if 0 < self.output_tokens < vocabulary else None
+
+    def speculating(self, info: ModelInfo | None) -> Speculation:
+        """The speculation fields as the engine wants them, for the loaded model."""
+        recipe = self.recipe(info) if info is not None else None
+        return Speculation(self.speculation, self.gamma if self.gamma_fixed else None, recipe)
 
 
-_RECIPE_FIELDS = ("draft_weight_bits", "neuron_share", "skipped_sublayers")
 _FIELDS = {f.name: f for f in fields(AppSettings)}
 
 

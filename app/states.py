@@ -14,6 +14,7 @@ class HostState(Enum):
     GENERATING = "generating"
     STOPPING = "stopping"
     PROVING = "proving"
+    CALIBRATING = "calibrating"
     UNLOADING = "unloading"
     FAILED = "failed"
     CLOSED = "closed"
@@ -25,7 +26,14 @@ class HostState(Enum):
 
 
 _UNDER_WAY = frozenset(
-    {HostState.LOADING, HostState.GENERATING, HostState.STOPPING, HostState.PROVING, HostState.UNLOADING}
+    {
+        HostState.LOADING,
+        HostState.GENERATING,
+        HostState.STOPPING,
+        HostState.PROVING,
+        HostState.CALIBRATING,
+        HostState.UNLOADING,
+    }
 )
 
 
@@ -37,6 +45,7 @@ class Command(Enum):
     SEND = "send"
     STOP = "stop"
     PROVE = "prove"
+    CALIBRATE = "calibrate"
     UNLOAD = "unload"
     CLOSE = "close"
 
@@ -51,6 +60,7 @@ class Answer(Enum):
     LOAD_CANCELLED_KEEPING = "load cancelled, earlier model kept"
     REPLY_ENDED = "reply ended"
     PROOF_ENDED = "proof ended"
+    CALIBRATION_ENDED = "calibration ended"
     UNLOADED = "unloaded"
     FAULT = "fault"
 
@@ -68,6 +78,8 @@ NEXT_STATE: dict[tuple[HostState, Command], HostState] = {
     (_S.GENERATING, _C.STOP): _S.STOPPING,
     (_S.READY, _C.PROVE): _S.PROVING,
     (_S.PROVING, _C.STOP): _S.STOPPING,
+    (_S.READY, _C.CALIBRATE): _S.CALIBRATING,
+    (_S.CALIBRATING, _C.STOP): _S.STOPPING,
     (_S.READY, _C.UNLOAD): _S.UNLOADING,
     (_S.FAILED, _C.UNLOAD): _S.UNLOADING,
     **{(state, _C.CLOSE): _S.CLOSED for state in HostState if state is not _S.CLOSED},
@@ -84,6 +96,8 @@ AFTER_ANSWER: dict[tuple[HostState, Answer], HostState] = {
     (_S.STOPPING, Answer.REPLY_ENDED): _S.READY,
     (_S.PROVING, Answer.PROOF_ENDED): _S.READY,
     (_S.STOPPING, Answer.PROOF_ENDED): _S.READY,
+    (_S.CALIBRATING, Answer.CALIBRATION_ENDED): _S.READY,
+    (_S.STOPPING, Answer.CALIBRATION_ENDED): _S.READY,
     (_S.UNLOADING, Answer.UNLOADED): _S.NO_MODEL,
     **{(state, Answer.FAULT): _S.FAILED for state in _UNDER_WAY},
 }

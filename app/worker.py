@@ -12,6 +12,7 @@ from typing import Protocol
 from PySide6.QtCore import QObject, QThread, Slot
 
 from app.states import Answer
+from engine.calibration.report import CalibrationProgress, CalibrationReport
 from engine.errors import LoadCancelled, SpecularError
 from engine.proof import ProofProgress, ProofReport
 from engine.records import Event, Finished, LoadProgress, ModelInfo, StopReason
@@ -37,6 +38,10 @@ class EngineLike(Protocol):
     def prove(
         self, tokens: int, *, progress: Callable[[ProofProgress], None], cancelled: Callable[[], bool]
     ) -> ProofReport: ...
+
+    def calibrate(
+        self, minutes: float, *, progress: Callable[[CalibrationProgress], None], cancelled: Callable[[], bool]
+    ) -> CalibrationReport: ...
 
     def count_tokens(self, messages: tuple[Message, ...]) -> int: ...
 
@@ -73,10 +78,18 @@ class ProofStep:
 
 
 @dataclass(frozen=True, slots=True)
+class CalibrationStep:
+    """A calibration has come this far."""
+
+    command_id: int
+    progress: CalibrationProgress
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """A command is over. `sentence` and `details` are set where it failed; `info` is the model now loaded.
 
-    `report` is what a proof found.
+    `report` is what a proof or a calibration found.
     """
 
     command_id: int
@@ -85,10 +98,10 @@ class Outcome:
     sentence: str | None = None
     details: str = ""
     refused: bool = False
-    report: ProofReport | None = None
+    report: ProofReport | CalibrationReport | None = None
 
 
-WorkerMessage = LoadStep | ReplyEvent | ProofStep | Outcome
+WorkerMessage = LoadStep | ReplyEvent | ProofStep | CalibrationStep | Outcome
 
 FAULT_SENTENCE = "Unexpected fault in the engine: {cause}."
 STARTING = "Starting the engine"
@@ -186,6 +199,24 @@ class EngineWorker(QObject):
         else:
             self._end(command_id, Answer.PROOF_ENDED, report=report)
 
+    @Slot(int, float)
+    def calibrate(self, command_id: int, minutes: float) -> None:
+        """Find the model's draft recipe on this computer in about `minutes`, until `halt` is set."""
+
+        def report_step(progress: CalibrationProgress) -> None:
+            self._messages.put(CalibrationStep(command_id, progress))
+
+        try:
+            if self._engine is None:
+                raise SpecularError("No model is loaded.")
+            report = self._engine.calibrate(minutes, progress=report_step, cancelled=self.halt.is_set)
+        except SpecularError as error:
+            self._end(command_id, Answer.CALIBRATION_ENDED, error)
+        except Exception as error:  # as above
+            self._fault(command_id, error)
+        else:
+            self._end(command_id, Answer.CALIBRATION_ENDED, report=report)
+
     @Slot(int)
     def unload(self, command_id: int) -> None:
         """Give the model's memory back."""
@@ -219,7 +250,7 @@ class EngineWorker(QObject):
         error: SpecularError | None = None,
         *,
         refused: bool = False,
-        report: ProofReport | None = None,
+        report: ProofReport | CalibrationReport | None = None,
     ) -> None:
         info = self._engine.info if self._engine is not None else None
         # An error made for the user says all there is; its cause, if it had one, is for whoever looks into it.

@@ -14,16 +14,16 @@ from app.host import EngineHost
 from app.live_settings import LiveSettings
 from app.model_controller import ModelController
 from app.starter_fetch import StarterFetch
-from app.states import HostState
+from app.states import Command, HostState, is_legal
 from app.theme import SPACING_WIDE, active, apply
 from app.ui.composer import Composer
 from app.ui.conversation_view import ConversationView, centred
+from app.ui.job_panes import JobPanes
 from app.ui.labels import sampling_label, speculation_label
 from app.ui.model_dialogs import ask_file, ask_folder
 from app.ui.model_drop import ModelDrop
 from app.ui.notices import Notices
 from app.ui.panel import beside, stacked
-from app.ui.prove_pane import ProvePane
 from app.ui.settings_page import SettingsPage
 from app.ui.side_bar import SideBar
 from app.ui.status_line import StatusLine
@@ -71,7 +71,7 @@ class MainWindow(QMainWindow):
         self.models = ModelController(host, settings, starter_installed, self)
         self.chat = ChatController(host, settings, self.view, self.composer, self)
         self._settings_page: SettingsPage | None = None
-        self._prove_pane: ProvePane | None = None
+        self.jobs = JobPanes(host, self)
         self._stack = QStackedWidget()
         below = centred(self.composer, bottom=SPACING_WIDE)
         self._stack.addWidget(beside(self.side_bar, stacked(self.top_bar, self.view, below, grows=1)))
@@ -105,6 +105,7 @@ class MainWindow(QMainWindow):
         host.model_loaded.connect(self._on_model)
         host.model_gone.connect(self._on_model_gone)
         host.failed.connect(self._on_failed)
+        host.calibration_ended.connect(self._show_draft)
         self.models.loading.connect(chip.show_loading)
         self.models.recent_changed.connect(chip.set_recent)
         self.models.starter_missing.connect(self.notices.starter_missing)
@@ -124,7 +125,7 @@ class MainWindow(QMainWindow):
         self.side_bar.chat_chosen.connect(self.chat.open_chat)
         self.side_bar.settings.connect(self.show_settings)
         self.top_bar.toggle_sidebar.connect(self.toggle_sidebar)
-        self.top_bar.prove.connect(self.prove)
+        self.top_bar.prove.connect(self.jobs.prove)
         self.top_bar.toggle_theme.connect(self.toggle_theme)
         self.top_bar.settings.connect(self.show_settings)
         ModelDrop(self).dropped.connect(self.models.load)
@@ -156,21 +157,11 @@ class MainWindow(QMainWindow):
             page.open_folder.connect(self.choose_folder)
             page.open_file.connect(self.choose_file)
             page.load_starter.connect(self.load_starter)
+            page.pane.calibrate.connect(self.jobs.calibrate)
+            page.pane.show_model(self._host.info)
+            page.pane.show_state(self._host.state)
             self._stack.addWidget(page)
         return self._settings_page
-
-    @property
-    def prove_pane(self) -> ProvePane:
-        """The pane of the proof, made when it is first wanted."""
-        if self._prove_pane is None:
-            self._prove_pane = ProvePane(self._host, self)
-        return self._prove_pane
-
-    @Slot()
-    def prove(self) -> None:
-        """Compare speculation with plain decoding, in a pane of its own; only where the engine is ready."""
-        if self.prove_pane.begin():
-            self.prove_pane.show()
 
     @Slot()
     def toggle_settings(self) -> None:
@@ -238,6 +229,8 @@ class MainWindow(QMainWindow):
         state = self._host.state
         self.status.show_state(state)
         self.top_bar.show_state(state)
+        if self._settings_page is not None:
+            self._settings_page.pane.show_state(state)
         self._show_chats()
 
     @Slot(object)
@@ -246,6 +239,7 @@ class MainWindow(QMainWindow):
         self.status.show_model(info)
         self.status.clear_figures()
         self.chat.show_gauge()
+        self._show_draft()
         if info.notes:
             self.notices.tell(" ".join(info.notes))
 
@@ -254,6 +248,13 @@ class MainWindow(QMainWindow):
         self.top_bar.chip.show_model(None)
         self.status.show_model(None)
         self.chat.show_gauge()
+        self._show_draft()
+
+    @Slot()
+    def _show_draft(self) -> None:
+        """The settings page, where it has been made, tells the draft of the loaded model."""
+        if self._settings_page is not None:
+            self._settings_page.pane.show_model(self._host.info)
 
     @Slot(str, str)
     def _on_failed(self, sentence: str, details: str) -> None:
@@ -271,7 +272,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def _on_escape(self) -> None:
         """Stop comes first: a running reply is the more urgent thing to leave."""
-        if self._host.state in (HostState.GENERATING, HostState.PROVING) or self.chat.waiting:
+        if is_legal(self._host.state, Command.STOP) or self.chat.waiting:
             self.chat.stop()
         elif self.in_settings:
             self.show_chat()

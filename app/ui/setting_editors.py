@@ -98,6 +98,11 @@ class SliderEditor(QWidget):
             self.slider.setValue(round((value - self._declared.low) / self._declared.step))
         self._show(value)
 
+    def changeEvent(self, event: QEvent) -> None:
+        if event.type() == QEvent.Type.EnabledChange:
+            self._shown.set_tone("text" if self.isEnabled() else "text3")
+        super().changeEvent(event)
+
     def _show(self, value: float) -> None:
         self._shown.setText(format_value(self._declared, value))
         self.slider.setAccessibleDescription(self._shown.text())

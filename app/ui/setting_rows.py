@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QRectF, Qt, Signal
@@ -125,13 +126,34 @@ class SettingRow(QWidget):
         """Show a value without telling anyone."""
         self.editor.set_value(value)
 
+    @property
+    def help_words(self) -> str:
+        """The help as it is shown."""
+        return self._help.text()
+
+    def set_obstacle(self, sentence: str) -> None:
+        """Why the setting changes nothing now, or "" where it counts: its control is disabled then."""
+        self.editor.setEnabled(not sentence)
+        self._say(sentence)
+
+    def set_missing(self, values: tuple[Any, ...], sentence: str) -> None:
+        """Choices that are not to be had now, and why; () and "" where all are."""
+        if isinstance(self.editor, Segmented):
+            self.editor.set_missing(values, sentence)
+        self._say(sentence)
+
+    def _say(self, sentence: str) -> None:
+        declared = help_text(declaration(self.name), default_of(self.name))
+        self._help.setText(f"{declared} {sentence}" if sentence else declared)
+        (self.editor.focusProxy() or self.editor).setAccessibleDescription(self._help.text())
+
 
 class Card(QWidget):
     """A rounded surface; a hairline between its rows."""
 
-    def __init__(self, rows: list[SettingRow], parent: QWidget | None = None) -> None:
+    def __init__(self, rows: Sequence[QWidget], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._rows = rows
+        self._rows = tuple(rows)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 1, 0, 1)
         column.setSpacing(0)

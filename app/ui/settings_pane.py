@@ -8,26 +8,32 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from app.declaration import GROUPS
+from app.declaration import GROUPS, RECIPE
+from app.draft_declarations import OWN_DIALS, missing_widths, usable
 from app.live_settings import LiveSettings
 from app.settings import declaration, names
+from app.states import HostState
 from app.theme import PX_CONTROL, PX_LABEL, PX_TEXT, SPACING_PART, SPACING_TURN, SPACING_WIDE
+from app.ui.calibration_row import CalibrationRow
 from app.ui.panel import Panel, ToneLabel
 from app.ui.setting_editors import PathEditor, words
 from app.ui.setting_rows import Card, SettingRow
 from app.widgets.icon_button import TextButton
+from engine.records import ModelInfo
 
 HEADER_HEIGHT = 56
 COLUMN_WIDTH = 720
 
 
 class SettingsPane(Panel):
-    """Every change is applied at once and kept. back(): to the chat; the others ask for another model.
+    """Every change is applied at once and kept. back(): to the chat; calibrate(): measure the draft; the others ask for
+    another model.
 
     group_in_view(name) follows scrolling.
     """
 
     back = Signal()
+    calibrate = Signal()
     open_folder = Signal()
     open_file = Signal()
     load_starter = Signal()
@@ -39,6 +45,8 @@ class SettingsPane(Panel):
         self._rows: dict[str, SettingRow] = {}
         self._titles: dict[str, QWidget] = {}
         self._wanted = GROUPS[0][0]
+        self.calibration = CalibrationRow()
+        self.calibration.calibrate.connect(self.calibrate)
         self.back_button = TextButton(self.tr("Back to chat"), "ghost")
         self.back_button.clicked.connect(self.back)
         self.reset_button = TextButton(self.tr("Reset to defaults"), "ghost", "regenerate")
@@ -57,7 +65,7 @@ class SettingsPane(Panel):
         settings.changed.connect(self._on_changed)
         for name, row in self._rows.items():
             row.set_value(getattr(settings.current, name))
-        self._show_fixed_gamma()
+        self._show_what_counts()
 
     def _header(self) -> QWidget:
         header = Panel("canvas", "bottom")
@@ -89,7 +97,9 @@ class SettingsPane(Panel):
         row.addWidget(ToneLabel(title, "text", PX_CONTROL, QFont.Weight.DemiBold))
         row.addWidget(ToneLabel(beside, "text2", PX_LABEL))
         row.addStretch(1)
-        rows = [self._row(name) for name in names() if declaration(name).group == group]
+        rows: list[QWidget] = [self._row(name) for name in names() if declaration(name).group == group]
+        if group == RECIPE:
+            rows.insert(1, self.calibration)
         self._titles[group] = heading
         self._column.addWidget(heading)
         self._column.addWidget(Card(rows))
@@ -126,7 +136,7 @@ class SettingsPane(Panel):
     def _on_changed(self, name: str, value: Any) -> None:
         if name in self._rows:
             self._rows[name].set_value(value)
-        self._show_fixed_gamma()
+        self._show_what_counts()
 
     @Slot(int)
     def _on_scrolled(self, top: int) -> None:
@@ -135,8 +145,26 @@ class SettingsPane(Panel):
         last = list(self._titles)[-1]
         self.group_in_view.emit(last if top == bar.maximum() and top > 0 else passed[-1] if passed else "")
 
-    def _show_fixed_gamma(self) -> None:
+    def show_model(self, info: ModelInfo | None) -> None:
+        """The draft that the loaded model has; what its device has no use for is disabled, with the reason."""
+        self.calibration.show_model(info)
+        able = info.ingredients if info is not None else None
+        obstacle = self.tr("The draft of this model on this device cannot do it.")
+        for name, counts in usable(able).items() if able is not None else ((name, True) for name in OWN_DIALS[1:]):
+            self._rows[name].set_obstacle("" if counts else obstacle)
+        missing = missing_widths(able) if able is not None else ()
+        widths = self.tr("The draft of this model on this device has not all of them.")
+        self._rows["draft_weight_bits"].set_missing(missing, widths if missing else "")
+
+    def show_state(self, state: HostState) -> None:
+        """What can be done in this state."""
+        self.calibration.show_state(state)
+
+    def _show_what_counts(self) -> None:
+        """Settings that depend on another one are there only where they count."""
         self._rows["gamma"].setVisible(self._settings.current.gamma_fixed)
+        for name in OWN_DIALS:
+            self._rows[name].setVisible(self._settings.current.draft_own)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -89,14 +89,15 @@ class _Segment(_Painted):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         chosen = self.isChecked()
-        fill = theme.color("raised") if chosen else theme.color("hover") if self.underMouse() else None
+        hovered = self.underMouse() and self.isEnabled()
+        fill = theme.color("raised") if chosen else theme.color("hover") if hovered else None
         box = QRectF(self.rect()).adjusted(2, 2, -2, -2)
         if fill is not None:
             painter.setPen(QPen(theme.color("line2"), 1) if chosen and not theme.washes else Qt.PenStyle.NoPen)
             painter.setBrush(fill)
             painter.drawRoundedRect(box, RADIUS_CONTROL - 2, RADIUS_CONTROL - 2)
         painter.setFont(ui_font(PX_LABEL, QFont.Weight.DemiBold if chosen else QFont.Weight.Normal))
-        painter.setPen(QColor(theme.color("text" if chosen else "text2")))
+        painter.setPen(QColor(theme.color("text3" if not self.isEnabled() else "text" if chosen else "text2")))
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self.text())
         self.draw_ring(painter, RADIUS_CONTROL)
 
@@ -129,6 +130,12 @@ class Segmented(QWidget):
     def set_value(self, value: Any) -> None:
         """Show a value without telling anyone."""
         self._group.button(self._values.index(value)).setChecked(True)
+
+    def set_missing(self, values: tuple[Any, ...], reason: str) -> None:
+        """Disable the choices of these values, with the reason as their tooltip; () enables all."""
+        for value, button in zip(self._values, self._group.buttons(), strict=True):
+            button.setEnabled(value not in values)
+            button.setToolTip(reason if value in values else "")
 
     def name_all(self, label: str) -> None:
         """Put the setting's label before each choice for screen readers."""

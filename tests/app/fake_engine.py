@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.errors import LoadCancelled
-from engine.recipe import Recipe
+from engine.recipe import Ingredients, Recipe
 from engine.records import (
     CycleEvent,
     CycleRecord,
@@ -40,6 +40,7 @@ def model_info(name: str = "SmolLM2 135M Instruct", path: str = "starter") -> Mo
         device="CPU, 2 threads",
         kernels="fp16",
         template="ChatML",
+        ingredients=Ingredients((16, 8, 4, 3), neurons=True, reduced_vocabulary=True, kv_window=True),
     )
 
 

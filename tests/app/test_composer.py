@@ -178,5 +178,11 @@ def test_gauge_is_hidden_without_a_total(composer: Composer) -> None:
 
 def test_short_counts() -> None:
     assert [short_count(n) for n in (0, 999, 1000, 3200, 4096, 8192, 131072)] == [
-        "0", "999", "1k", "3.2k", "4k", "8k", "128k",
+        "0",
+        "999",
+        "1k",
+        "3.2k",
+        "4k",
+        "8k",
+        "128k",
     ]

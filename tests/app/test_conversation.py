@@ -67,7 +67,7 @@ def test_a_question_without_an_answer_goes_before_the_next() -> None:
 
 def test_a_request_carries_the_settings() -> None:
     settings = AppSettings(temperature=0.5, seed=3, max_new_tokens=9, system_prompt="S", speculation=False)
-    request = Chat(1, [Turn("One?")]).request(settings, 30)
+    request = Chat(1, [Turn("One?")]).request(settings, None)
     assert request.messages == (Message("system", "S"), Message("user", "One?"))
     assert request.sampling.temperature == 0.5 and request.sampling.seed == 3
     assert request.max_new_tokens == 9 and not request.speculation.enabled

@@ -81,7 +81,7 @@ def test_the_button_starts_a_proof_and_the_pane_says_identical(benches: BenchMak
     bench.ready()
     press(bench)
     assert bench.host.state is HostState.PROVING
-    pane = bench.window.prove_pane
+    pane = bench.window.jobs.prove_pane
     assert pane.isVisible() and pane.stop_button.isVisible() and not pane.close_button.isVisible()
     bench.reach(HostState.READY)
     assert bench.engine.proofs == [TOKENS] == [1024]
@@ -96,7 +96,7 @@ def test_progress_is_shown_and_the_status_line_says_so(benches: BenchMaker) -> N
     bench.ready()
     press(bench)
     bench.held()
-    pane = bench.window.prove_pane
+    pane = bench.window.jobs.prove_pane
     bench.qtbot.waitUntil(lambda: pane.progress.text().startswith("code: 683 of 2,048 tokens made"), timeout=5000)
     assert (pane.bar.value(), pane.bar.maximum()) == (683, 2048)
     assert pane.result_lines == ["chat: 341 equal"]
@@ -108,14 +108,14 @@ def test_it_can_only_be_begun_when_the_engine_is_ready(benches: BenchMaker) -> N
     bench = benches(ProvingEngine(hold_reply=True))
     button = bench.window.top_bar.prove_button
     assert not button.isEnabled() and "when a model is loaded" in button.toolTip()
-    bench.window.prove()
-    assert bench.host.state is HostState.NO_MODEL and not bench.window.prove_pane.isVisible()
+    bench.window.jobs.prove()
+    assert bench.host.state is HostState.NO_MODEL and not bench.window.jobs.prove_pane.isVisible()
     bench.ready()
     assert button.isEnabled() and "bit for bit" in button.toolTip()
     bench.type_and_send("Hello?")
     bench.held()
     assert not button.isEnabled()
-    bench.window.prove()
+    bench.window.jobs.prove()
     assert bench.host.state is HostState.GENERATING and bench.engine.proofs == []
     bench.engine.go.set()
     bench.reach(HostState.READY)
@@ -143,7 +143,7 @@ def test_a_difference_is_told_in_full(benches: BenchMaker) -> None:
     bench.ready()
     press(bench)
     bench.reach(HostState.READY)
-    pane = bench.window.prove_pane
+    pane = bench.window.jobs.prove_pane
     assert pane.outcome.text() == (
         "The tokens differ at token 17 of reply 2 to “code”: plain decoding chooses 345, speculation chooses 99; "
         "the plain run's two best logits are 0.0021 apart."
@@ -157,7 +157,7 @@ def test_every_way_to_stop_ends_the_proof_and_keeps_the_model(benches: BenchMake
     bench.ready()
     press(bench)
     bench.held()
-    pane = bench.window.prove_pane
+    pane = bench.window.jobs.prove_pane
     if way == "stop button":
         bench.qtbot.mouseClick(pane.stop_button, Qt.MouseButton.LeftButton)
     elif way == "escape in the pane":
@@ -184,7 +184,7 @@ def test_prove_again_starts_afresh(benches: BenchMaker) -> None:
     press(bench)
     bench.reach(HostState.READY)
     engine.difference = None
-    pane = bench.window.prove_pane
+    pane = bench.window.jobs.prove_pane
     bench.qtbot.mouseClick(pane.again_button, Qt.MouseButton.LeftButton)
     assert pane.outcome.text() == "" and pane.result_lines == []
     bench.reach(HostState.READY)
@@ -196,7 +196,7 @@ def test_an_error_is_told_in_the_pane_and_the_model_stays(benches: BenchMaker) -
     bench.ready()
     press(bench)
     bench.reach(HostState.READY)
-    assert bench.window.prove_pane.outcome.text() == "Plain decoding failed at the prompt “code”: NaN."
+    assert bench.window.jobs.prove_pane.outcome.text() == "Plain decoding failed at the prompt “code”: NaN."
     assert bench.host.info is not None
 
 
@@ -205,7 +205,7 @@ def test_a_fault_is_told_in_the_pane_and_ends_in_failed(benches: BenchMaker) -> 
     bench.ready()
     press(bench)
     bench.reach(HostState.FAILED)
-    pane = bench.window.prove_pane
+    pane = bench.window.jobs.prove_pane
     assert pane.outcome.text() == "Unexpected fault in the engine: division by zero."
     assert pane.close_button.isVisible() and not pane.again_button.isEnabled()
 
@@ -226,7 +226,7 @@ def test_closing_the_window_ends_a_running_proof(benches: BenchMaker) -> None:
     bench.ready()
     press(bench)
     bench.held()
-    pane = bench.window.prove_pane
+    pane = bench.window.jobs.prove_pane
     bench.window.close()
     assert bench.host.state is HostState.CLOSED and bench.engine.closed.is_set()
     assert not pane.isVisible()

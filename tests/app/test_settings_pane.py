@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_engine import model_info
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication
 from pytestqt.qtbot import QtBot
 
 from app.declaration import HIDDEN
+from app.draft_declarations import OWN_DIALS
 from app.live_settings import LiveSettings
 from app.settings import AppSettings, declaration, default_of, names
 from app.settings_store import SettingsStore
@@ -19,6 +22,7 @@ from app.ui.setting_editors import SliderEditor
 from app.ui.setting_rows import help_text
 from app.ui.settings_pane import SettingsPane
 from app.ui.switches import Segmented, Switch
+from engine.recipe import Ingredients, Recipe
 
 SHOWN = [name for name in names() if declaration(name).group != HIDDEN]
 
@@ -63,6 +67,7 @@ def test_a_click_changes_the_setting(pane: SettingsPane, live: LiveSettings, qtb
     assert isinstance(switch, Switch)
     qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
     assert live.current.speculation is False
+    live.set("draft_own", True)
     qtbot.mouseClick(button(pane, "draft_weight_bits", "Same"), Qt.MouseButton.LeftButton)
     assert live.current.draft_weight_bits == 16
 
@@ -89,6 +94,50 @@ def test_the_fixed_length_is_asked_only_where_it_counts(pane: SettingsPane, live
     assert not pane.row("gamma").isVisible()
     qtbot.mouseClick(button(pane, "gamma_fixed", "Fixed"), Qt.MouseButton.LeftButton)
     assert pane.row("gamma").isVisible() and live.current.gamma_fixed
+
+
+def test_dials_of_ones_own_recipe_are_there_only_where_they_count(
+    pane: SettingsPane, live: LiveSettings, qtbot: QtBot
+) -> None:
+    assert not any(pane.row(name).isVisible() for name in OWN_DIALS)
+    qtbot.mouseClick(button(pane, "draft_own", "My own"), Qt.MouseButton.LeftButton)
+    assert live.current.draft_own and all(pane.row(name).isVisible() for name in OWN_DIALS)
+    qtbot.mouseClick(button(pane, "draft_own", "Automatic"), Qt.MouseButton.LeftButton)
+    assert not any(pane.row(name).isVisible() for name in OWN_DIALS)
+
+
+def test_dials_that_the_device_has_no_use_for_are_disabled_with_the_reason(
+    pane: SettingsPane, live: LiveSettings, qtbot: QtBot
+) -> None:
+    live.set("draft_own", True)
+    pane.show_model(replace(model_info(), ingredients=Ingredients((16, 4), kv_window=True)))
+    reason = "The draft of this model on this device cannot do it."
+    for name in OWN_DIALS[1:]:
+        row = pane.row(name)
+        disabled = name not in ("skipped_sublayers", "kv_window")
+        assert row.editor.isEnabled() is not disabled
+        assert row.help_words.endswith(reason) is disabled
+        described = row.editor.focusProxy() or row.editor
+        assert described.accessibleDescription().endswith(reason) is disabled
+    widths = {words: button(pane, "draft_weight_bits", words) for words in ("Same", "8 bit", "4 bit", "3 bit")}
+    assert {words for words, found in widths.items() if found.isEnabled()} == {"Same", "4 bit"}
+    assert "has not all of them" in widths["8 bit"].toolTip() and widths["4 bit"].toolTip() == ""
+    qtbot.mouseClick(widths["3 bit"], Qt.MouseButton.LeftButton)
+    assert live.current.draft_weight_bits == 8
+    pane.show_model(None)
+    assert all(pane.row(name).editor.isEnabled() for name in OWN_DIALS)
+    assert all(found.isEnabled() for found in widths.values())
+    assert not any("this device" in pane.row(name).help_words for name in OWN_DIALS)
+
+
+def test_the_draft_in_use_is_told_and_whether_it_was_measured(pane: SettingsPane) -> None:
+    row = pane.calibration
+    assert row.help_words == "Finds the fastest draft for the model on this computer, in about two minutes."
+    info = replace(model_info(), recipe=Recipe(4, reduced_vocabulary=8192))
+    pane.show_model(info)
+    assert row.help_words.endswith(" In use: 4-bit weights, 8,192 output tokens.")
+    pane.show_model(replace(info, calibrated=True))
+    assert row.help_words.endswith(" In use, measured here: 4-bit weights, 8,192 output tokens.")
 
 
 def test_a_seed_that_is_no_number_goes_back(pane: SettingsPane, live: LiveSettings, qtbot: QtBot) -> None:
@@ -119,6 +168,8 @@ def test_a_change_from_elsewhere_is_shown_and_not_sent_back(pane: SettingsPane, 
     other = {
         "context": 4096,
         "draft_weight_bits": 16,
+        "output_tokens": 8192,
+        "kv_window": 512,
         "theme": "dark",
         "send_key": "ctrl+enter",
         "seed": 3,

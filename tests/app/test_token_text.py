@@ -134,9 +134,11 @@ def test_ghost_is_struck_through_and_fades_to_a_tick(text: TokenText, clock: Clo
     assert not text._timer.isActive()
     tick = of_kind(text, SpanKind.GHOST)[0]
     assert text._reply.spans.length(tick.first) == 1
-    below = {text.grab().toImage().pixelColor(x, y).name()
-             for x in range(int(tick.rect.left()) - 1, int(tick.rect.right()) + 5)
-             for y in range(int(tick.rect.bottom()) - 2, int(tick.rect.bottom()) + 4)}
+    below = {
+        text.grab().toImage().pixelColor(x, y).name()
+        for x in range(int(tick.rect.left()) - 1, int(tick.rect.right()) + 5)
+        for y in range(int(tick.rect.bottom()) - 2, int(tick.rect.bottom()) + 4)
+    }
     assert any(QColor(c).lightness() < 160 for c in below), "the tick can be seen"
 
 
@@ -270,8 +272,15 @@ def test_fenced_code_lists_and_gaps_are_recognised(text: TokenText) -> None:
     text.set_live(False)
     document = text.document()
     kinds = [document.findBlockByNumber(i).userState() for i in range(document.blockCount())]
-    assert kinds == [LineKind.TEXT, LineKind.GAP, LineKind.TEXT, LineKind.FENCE_OPEN, LineKind.CODE,
-                     LineKind.FENCE_CLOSE, LineKind.TEXT]
+    assert kinds == [
+        LineKind.TEXT,
+        LineKind.GAP,
+        LineKind.TEXT,
+        LineKind.FENCE_OPEN,
+        LineKind.CODE,
+        LineKind.FENCE_CLOSE,
+        LineKind.TEXT,
+    ]
     assert document.findBlockByNumber(2).blockFormat().textIndent() < 0
     assert copied(text) == "a\n\n- item\n```py\nx = 1\n```\nb."
 

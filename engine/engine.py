@@ -33,7 +33,7 @@ from engine.sampling.sampler import Sampler
 from engine.settings import GenerateRequest, Message, Sampling
 from engine.speculation.controller import GammaController
 from engine.speculation.cycle import Limits, ReplyLoop
-from engine.speculation.graph_stepper import make_stepper
+from engine.speculation.choose_stepper import make_stepper
 from engine.text.reply import ReplyText
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import torch
 
 from engine.kernels.triton import judge
-from engine.kernels.triton.draft_ends import AGREED, CHOSEN, SECONDS
 from engine.kernels.triton.draft_packing import pack
 from engine.kernels.triton.draft_step import (
     DraftBuffers,
@@ -19,7 +18,7 @@ from engine.kernels.triton.draft_step import (
     DraftNorm,
     DraftTile,
 )
-from engine.kernels.triton.step import FusedModel
+from engine.kernels.triton.step_memory import FusedModel
 from engine.kernels.triton.tiles import Role
 from engine.lowbit.codes import LowBitCodes, dequantise, group_of, round_to_nearest
 from step_rig import Step
@@ -81,13 +80,13 @@ class Draft:
 
     def report(self) -> tuple[int, list[int], list[int]]:
         """Proposals agreed with, chosen tokens, runners-up."""
-        values = self.buffers.report.tolist()
-        return values[AGREED], values[CHOSEN : CHOSEN + 4], values[SECONDS : SECONDS + 4]
+        values = self.step.buffers.report.tolist()
+        return values[judge.AGREED], values[judge.OWN : judge.OWN + 4], values[judge.SECONDS : judge.SECONDS + 4]
 
 
 def make_draft(step: Step, model: DraftModel, **recipe: object) -> Draft:
     """Draft kernels over the state and cache of a full step."""
     config, full = step.runner.config, step.buffers
     tiles = {role: DraftTile(64, 8, 4) for role in Role}  # few programs: interpreted ones are slow
-    buffers = DraftBuffers(config, model, full.state, full.logits, tiles)
+    buffers = DraftBuffers(config, model, full.state, full.logits, full.report, tiles)
     return Draft(step, buffers, DraftKernels(config, model, buffers, config.vocabulary, **recipe))  # type: ignore[arg-type]

@@ -61,7 +61,7 @@ class Step:
     def draft(self, recipe: Recipe) -> Tensor:
         """Logits [vocabulary] of a draft step at the cursor; the state moves on."""
         with quiet():
-            self.kernels.draft(recipe.skipped_attention, recipe.skipped_mlp)
+            self.kernels.draft(recipe.skipped_attention, recipe.skipped_mlp, self.buffers.report)
         return self.buffers.logits[0].clone()
 
     def prompt(self, position: int, tokens: Sequence[int]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from engine.files.config import ModelConfig
-from engine.kernels.triton.step import FusedModel
+from engine.kernels.triton.step_memory import FusedModel
 from engine.model import programme as p
 from engine.model.fused import fuse
 from engine.model.rope import rope_tables

@@ -76,6 +76,9 @@ class Bench:
         self.state[judge.TOKENS] = 17
         self.start = self.state.clone()
         self.logits = torch.zeros(16, config.vocabulary, device=self.device)
+        self.report = torch.zeros(judge.REPORT_SIZE, dtype=torch.int32)
+        if device.type == "cuda":
+            self.report = self.report.pin_memory()
 
     def slope(self, seconds: Callable[[int], float]) -> tuple[float, float]:
         """Seconds of a layer, and of a step with the reported number of layers."""
@@ -105,7 +108,7 @@ class Bench:
 
         def seconds(layers: int) -> float:
             cut, part = replace(config, layers=layers), replace(model, layers=model.layers[:layers])
-            buffers = DraftBuffers(cut, part, self.state, self.logits)
+            buffers = DraftBuffers(cut, part, self.state, self.logits, self.report)
             if parts is None:
                 kernels = DraftKernels(cut, part, buffers, config.vocabulary)
             else:
@@ -116,7 +119,7 @@ class Bench:
 
     def fit(self, model: DraftModel, parts: Sequence[Part], share: float, tiles: SparseTiles | None = None) -> Shares:
         """Set every threshold for the share, layer by layer, and check the kernels of the first and the last layer."""
-        buffers = DraftBuffers(self.shape.config, model, self.state, self.logits)
+        buffers = DraftBuffers(self.shape.config, model, self.state, self.logits, self.report)
         kernels = FittingKernels(self.shape.config, model, buffers, self.shape.config.vocabulary, parts, tiles)
         kernels.share, kernels.found = share, Shares({}, [])
         ends = (parts[0], parts[-1])

@@ -6,27 +6,31 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
+from engine.bench.random_draft import random_draft
 from engine.bench.shapes import Shape, matrix_bytes, random_model
 from engine.kernels.triton.choose_tiles import choose_tiles, tune
-from engine.kernels.triton.step import StepBuffers, StepKernels
+from engine.kernels.triton.draft_step import MAX_ROWS, DraftBuffers, DraftKernels, DraftModel
+from engine.kernels.triton.step import StepKernels
+from engine.kernels.triton.step_memory import FusedModel, StepBuffers
 from engine.kernels.triton.tiles import Role, Tile
 from engine.model.decode_graphs import DecodeGraphs
-from engine.model.fused import FusedModel, shapes_of
+from engine.model.fused import shapes_of
 
 POSITIONS = 1024
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 12, 16)
-REPEATS, REPLAYS = 7, 10
+REPEATS, REPLAYS, DRAFT_REPLAYS = 7, 10, 3  # a draft step's block may hold sixteen tokens
 
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
     """Seconds and ratios of one shape. Ratios come from one run; `bandwidth_share` counts weight bytes only.
 
-    verify: rows -> time of a pass over them / time of a plain step. overhead_seconds: wall time of a whole plain cycle
-    from the host, read-back included, beyond the time of its kernels.
+    verify: rows -> time of a pass over them / time of a plain step. draft: the same of a four-bit draft step, c first.
+    overhead_seconds: wall time of a whole plain cycle from the host, read-back included, beyond that of its kernels.
     """
 
     shape: str
@@ -39,6 +43,7 @@ class StepReport:
     step_seconds: float
     bandwidth_share: float
     verify: dict[int, float]
+    draft: dict[int, float]
     overhead_seconds: float
     rows_equal: bool
     tiles: dict[str, str]
@@ -62,7 +67,7 @@ def measure_shape(shape: Shape, dtype: torch.dtype, kv_length: int, *, tunes: bo
     bench = _Bench(shape, model, kv_length)
     shapes = shapes_of(shape.config)
     tiles = tune(shapes, dtype, device, bench.plain_seconds) if tunes else choose_tiles(shapes, dtype, device)[0]
-    graphs, seconds = bench.widths(tiles)
+    graphs, seconds, drafts = bench.widths(tiles)
     item = torch.finfo(dtype).bits // 8
     read = matrix_bytes(shape.config, shape.reported_layers, item)
     return StepReport(
@@ -76,6 +81,7 @@ def measure_shape(shape: Shape, dtype: torch.dtype, kv_length: int, *, tunes: bo
         step_seconds=seconds[1],
         bandwidth_share=read / seconds[1] / ceiling,
         verify={rows: seconds[rows] / seconds[1] for rows in WIDTHS},
+        draft={rows: taken / seconds[1] for rows, taken in drafts.items()},
         overhead_seconds=bench.overhead(graphs),
         rows_equal=bench.rows_equal(graphs),
         tiles={role.value: f"{t.block_n}x{t.block_k}w{t.warps}s{t.stages}a{t.ahead}" for role, t in tiles.items()},
@@ -95,32 +101,33 @@ class _Bench:
         self._begin(buffers)
         return _graph_seconds(lambda: kernels.full(1), 20, 3)
 
-    def widths(self, tiles: dict[Role, Tile]) -> tuple[DecodeGraphs, dict[int, float]]:
-        """Captured graphs of the whole shape, and the time of each width, extrapolated to the reported layers."""
+    def widths(self, tiles: dict[Role, Tile]) -> tuple[DecodeGraphs, dict[int, float], dict[int, float]]:
+        """Captured graphs of the whole shape; seconds of each width of full passes and of draft steps.
+
+        Extrapolated to the reported layers.
+        """
         layers = len(self._model.layers)
-        kernels, buffers = self._kernels(tiles, layers)
-        self._begin(buffers)
-        graphs = DecodeGraphs(kernels, buffers, lambda done, total: None)
-        whole = {rows: self._time(graphs, rows) for rows in WIDTHS}
+        copy = random_draft(self._shape.config, self._model)
+        graphs = self._graphs(tiles, copy, layers)
+        full, draft = self._times(graphs)
         extra = self._shape.reported_layers - layers
         if extra:
-            few, few_buffers = self._kernels(tiles, layers // 3)
-            self._begin(few_buffers)
-            short = DecodeGraphs(few, few_buffers, lambda done, total: None)
-            for rows in WIDTHS:
-                per_layer = (whole[rows] - self._time(short, rows)) / (layers - layers // 3)
-                whole[rows] += extra * per_layer
-        return graphs, whole
+            fewer = layers // 3
+            few_full, few_draft = self._times(self._graphs(tiles, copy, fewer))
+            share = extra / (layers - fewer)
+            full = {rows: seconds + share * (seconds - few_full[rows]) for rows, seconds in full.items()}
+            draft = {rows: seconds + share * (seconds - few_draft[rows]) for rows, seconds in draft.items()}
+        return graphs, full, draft
 
     def overhead(self, graphs: DecodeGraphs) -> float:
         """Median wall time of a plain cycle from the host minus the card's time for it."""
-        beyond = []
+        card, wall = self._time(graphs, partial(graphs.run_full, 1)), []
         for _ in range(50):
             graphs.begin(self._kv_length, self._tokens[:1])
             began = time.perf_counter()
-            result = graphs.cycle(0)
-            beyond.append(time.perf_counter() - began - result.verify_seconds)
-        return statistics.median(beyond)
+            graphs.judge(0, (), ())
+            wall.append(time.perf_counter() - began)
+        return statistics.median(wall) - card
 
     def rows_equal(self, graphs: DecodeGraphs) -> bool:
         """Whether every width gives the rows it shares with sixteen the same bits, and no NaN."""
@@ -134,13 +141,28 @@ class _Bench:
                 return False
         return not bool(reference.isnan().any())
 
-    def _time(self, graphs: DecodeGraphs, rows: int) -> float:
+    def _times(self, graphs: DecodeGraphs) -> tuple[dict[int, float], dict[int, float]]:
+        full = {rows: self._time(graphs, partial(graphs.run_full, rows)) for rows in WIDTHS}
+        drafts = range(1, graphs.draft_rows + 1)
+        return full, {rows: self._time(graphs, partial(graphs.run_draft, rows), DRAFT_REPLAYS) for rows in drafts}
+
+    def _time(self, graphs: DecodeGraphs, replay: Callable[[], None], replays: int = REPLAYS) -> float:
         """Median seconds of a pass, over replays in a row: the cache grows by a token each, from the KV length on."""
         seconds = []
         for _ in range(REPEATS + 1):
             graphs.begin(self._kv_length, self._tokens)
-            seconds.append(graphs.timed_full(rows, REPLAYS))
+            seconds.append(graphs.timed(replay, replays))
         return statistics.median(seconds[1:])
+
+    def _graphs(self, tiles: dict[Role, Tile], copy: DraftModel, layers: int) -> DecodeGraphs:
+        kernels, buffers = self._kernels(tiles, layers)
+        graphs = DecodeGraphs(kernels, buffers, lambda done, total: None)
+        config, model = replace(self._shape.config, layers=layers), replace(copy, layers=copy.layers[:layers])
+        memory = DraftBuffers(config, model, buffers.state, buffers.logits, buffers.report)
+        graphs.use_draft(
+            DraftKernels(config, model, memory, config.vocabulary).step, MAX_ROWS, lambda done, total: None
+        )
+        return graphs
 
     def _kernels(self, tiles: dict[Role, Tile], layers: int) -> tuple[StepKernels, StepBuffers]:
         config = replace(self._shape.config, layers=layers)

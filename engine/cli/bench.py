@@ -48,6 +48,7 @@ def table(report: StepReport) -> str:
     """The report for people, one figure a line."""
     rate = report.weight_bytes / report.step_seconds
     widths = "  ".join(f"v({rows}) {ratio:.3f}" for rows, ratio in report.verify.items() if rows > 1)
+    drafts = "  ".join(f"c({rows}) {ratio:.3f}" for rows, ratio in report.draft.items())
     return "\n".join(
         (
             f"{report.shape}, {report.dtype}, {report.layers} layers, KV {report.kv_length}, {report.card}",
@@ -55,6 +56,7 @@ def table(report: StepReport) -> str:
             f"weights read    {report.weight_bytes / 1e9:.3f} GB at {rate / 1e12:.2f} TB/s, "
             f"{report.bandwidth_share:.1%} of the {report.copy_bytes_per_second / 1e12:.2f} TB/s of a copy",
             f"verify passes   {widths}",
+            f"draft steps     {drafts}",
             f"host overhead   {report.overhead_seconds * 1e3:.3f} ms a cycle",
             "rows            " + ("equal bits at every width" if report.rows_equal else "DIFFER BETWEEN WIDTHS"),
             "tiles           " + "  ".join(f"{role} {tile}" for role, tile in report.tiles.items()),

@@ -78,7 +78,10 @@ def make_runner(
             try:
                 from engine.model.graph_runner import GraphRunner
 
-                return GraphRunner(folder, capacity, recipe, progress, cancelled, placement.device, allowed), ()
+                graphs = GraphRunner(
+                    folder, capacity, recipe, progress, cancelled, placement.device, allowed, sample
+                )
+                return graphs, ()
             except Exception as error:  # whatever a compiler, a driver or a broken package may raise: it is shown
                 if isinstance(error, SpecularError) or is_out_of_memory(error):
                     raise

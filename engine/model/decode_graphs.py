@@ -1,7 +1,8 @@
-"""Decode steps as CUDA graphs: one for every width of the full pass, one for the draft, captured once at load.
+"""Decode steps as CUDA graphs: one for every width of the full pass and of the draft, captured once at load.
 
 A replay needs no host work but its launch. The state of a conversation (position, block of tokens) lies on the card
-and is handed from graph to graph; the host reads one small record a cycle.
+and is handed from graph to graph. The host reads what a draft step reports from pinned memory, and one small record
+after the full pass.
 """
 
 from __future__ import annotations
@@ -14,26 +15,35 @@ import torch
 
 from engine.kernels.triton import judge
 from engine.kernels.triton.sampled_choice import SampledChoice
-from engine.kernels.triton.step import ROWS, StepBuffers, StepKernels
-from engine.recipe import Recipe
+from engine.kernels.triton.step import StepKernels
+from engine.kernels.triton.step_memory import ROWS, StepBuffers
 from engine.settings import Sampling
+
+DraftLaunch = Callable[[int, SampledChoice | None], None]  # rows, and how to choose tokens (None: the best)
 
 
 @dataclass(frozen=True, slots=True)
-class CycleResult:
-    """What one cycle left in the state, read back once. Times are of the card, in seconds.
+class DraftReport:
+    """What one draft step added: the proposals it agreed with and its own token; runners-up of each (-1: unknown)."""
 
-    chosen: the full model's token for each row of the block. Probabilities as in JudgedBlock.
+    ids: tuple[int, ...]
+    probs: tuple[float, ...]
+    seconds: tuple[int, ...]
+    second_probs: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a full pass left in the state. chosen: the full model's token after each row, chain and siblings alike.
+
+    chain_probs: its probability of each proposal of the chain. taken: row of the sibling that was taken, 0 without.
     """
 
-    drafted: tuple[int, ...]
-    drafted_probs: tuple[float, ...]
     chosen: tuple[int, ...]
     chosen_probs: tuple[float, ...]
-    proposal_probs: tuple[float, ...]
+    chain_probs: tuple[float, ...]
     accepted: int
-    draft_seconds: float
-    verify_seconds: float
+    taken: int
 
 
 class DecodeGraphs:
@@ -45,25 +55,45 @@ class DecodeGraphs:
         buffers: StepBuffers,
         progress: Callable[[int, int], None],
         sampled: SampledChoice | None = None,
+        *,
+        siblings: bool = False,
     ) -> None:
-        """Capture the full passes; with `sampled` also those that choose by settings. progress: (done, total)."""
-        self._kernels, self._buffers, self._sampled = kernels, buffers, sampled
+        """Capture the full passes; with `sampled` also those that choose by settings. progress: (done, total).
+
+        siblings: also those whose last rows may be siblings.
+        """
+        self._buffers, self._sampled = buffers, sampled
         self._stream = torch.cuda.Stream(buffers.state.device)
         self._pool = torch.cuda.graph_pool_handle()
         self._readback = torch.zeros(judge.STATE_SIZE, dtype=torch.int32).pin_memory()
-        self._upload = torch.zeros(2 + ROWS, dtype=torch.int32).pin_memory()
-        self._events = [torch.cuda.Event(enable_timing=True) for _ in range(3)]
-        choices = [None] if sampled is None else [None, sampled]
-        self._fulls: list[list[torch.cuda.CUDAGraph]] = []
-        self._drafts: list[torch.cuda.CUDAGraph] = []
-        for number, choice in enumerate(choices):
-            graphs = []
-            for rows in range(1, ROWS + 1):
-                progress(number * ROWS + rows - 1, len(choices) * ROWS)
-                graphs.append(self._capture(partial(kernels.full, rows, choice)))
-            self._fulls.append(graphs)
-        progress(len(choices) * ROWS, len(choices) * ROWS)
-        self._mode = 0  # which of the choices is in use
+        # One for each kind of upload: each is read before the next of its kind, since steps are waited for.
+        self._start, self._proposals, self._block = (torch.zeros(64, dtype=torch.int32).pin_memory() for _ in range(3))
+        self._begun, self._ended, self._started = (torch.cuda.Event(enable_timing=True) for _ in range(3))
+        launches: list[Callable[[], None]] = [partial(kernels.full, rows) for rows in range(1, ROWS + 1)]
+        if sampled is not None:
+            launches += [partial(kernels.full, rows, sampled) for rows in range(1, ROWS + 1)]
+        if siblings:
+            launches += [partial(kernels.full, rows, siblings=True) for rows in range(3, ROWS + 1)]
+        graphs = []
+        for number, launch in enumerate(launches):
+            progress(number, len(launches))
+            graphs.append(self._capture(launch))
+        progress(len(launches), len(launches))
+        modes = 1 if sampled is None else 2
+        self._fulls = [graphs[mode * ROWS : (mode + 1) * ROWS] for mode in range(modes)]
+        self._with_siblings = dict(zip(range(3, ROWS + 1), graphs[modes * ROWS :], strict=False))
+        self._drafts: list[list[torch.cuda.CUDAGraph]] = []
+        self._mode = 0  # 0: the best token; 1: by the settings of `sampled`
+
+    @property
+    def most_siblings(self) -> int:
+        """Sibling rows that the next full pass can carry."""
+        return ROWS - 2 if self._with_siblings and self._mode == 0 else 0
+
+    @property
+    def draft_rows(self) -> int:
+        """Rows of the widest draft step."""
+        return len(self._drafts[0]) if self._drafts else 0
 
     def choose_by(self, settings: Sampling, seed: int, history: Sequence[int]) -> None:
         """From the next step on choose tokens by these settings; history: all ids so far, for the penalty.
@@ -89,88 +119,127 @@ class DecodeGraphs:
         """Fill the cache for at most `height` tokens from `position` on; rows beyond them are garbage that the next
         pass there overwrites. Queued after all that went before."""
         upload = self._prompt_upload
-        self._events[2].synchronize()  # the last upload has been read
+        self._started.synchronize()  # the last upload has been read
         upload.zero_()
         upload[0] = position
         upload[judge.TOKENS : judge.TOKENS + len(tokens)] = torch.tensor(tokens, dtype=torch.int32)
         with torch.cuda.stream(self._stream):
             self._prompt_buffers.state[: len(upload)].copy_(upload, non_blocking=True)
-            self._events[2].record(self._stream)
+            self._started.record(self._stream)
             self._prompt.replay()
 
     def synchronize(self) -> None:
         """Wait for all that was queued."""
         self._stream.synchronize()
 
-    def use_recipe(self, recipe: Recipe) -> None:
-        """Capture the draft step of a recipe that skips blocks."""
-        skipped = recipe.skipped_attention, recipe.skipped_mlp
+    def use_draft(self, launch: DraftLaunch, rows: int, progress: Callable[[int, int], None]) -> None:
+        """Capture the draft steps of a recipe, of 1 to `rows` rows. progress: (done, total)."""
         choices = [None] if self._sampled is None else [None, self._sampled]
-        self._drafts = [self._capture(partial(self._kernels.draft, *skipped, choice)) for choice in choices]
+        drafts: list[list[torch.cuda.CUDAGraph]] = [[] for _ in choices]
+        for count in range(1, rows + 1):
+            progress(count - 1, rows)
+            for graphs, choice in zip(drafts, choices, strict=True):
+                graphs.append(self._capture(partial(launch, count, choice)))
+        progress(rows, rows)
+        self._drafts = drafts
 
     def begin(self, position: int, tokens: Sequence[int]) -> None:
         """Set the state: the block's tokens, of which the first stands at `position`. Ordered before what follows."""
-        self._upload[0], self._upload[1] = position, 0
-        self._upload[2 : 2 + len(tokens)] = torch.tensor(tokens, dtype=torch.int32)
+        self._started.synchronize()  # the last upload has been read
+        start = self._start
+        start[0], start[1] = position, 0
+        start[judge.TOKENS : judge.TOKENS + len(tokens)] = torch.tensor(tokens, dtype=torch.int32)
         with torch.cuda.stream(self._stream):
-            state = self._buffers.state
-            state[:2].copy_(self._upload[:2], non_blocking=True)
-            state[judge.TOKENS : judge.TOKENS + len(tokens)].copy_(self._upload[2 : 2 + len(tokens)], non_blocking=True)
-            self._events[2].record(self._stream)
-        self._events[2].synchronize()  # the upload buffer may be written again
+            self._upload(start, 0, judge.TOKENS + len(tokens))
+            self._started.record(self._stream)
 
     def run_full(self, rows: int) -> None:
         """Queue a full pass over the block's first `rows` tokens."""
         with torch.cuda.stream(self._stream):
             self._fulls[self._mode][rows - 1].replay()
 
-    def run_draft(self) -> None:
-        """Queue a draft step; its proposal follows the block."""
+    def run_draft(self, rows: int = 1) -> None:
+        """Queue a draft step over the token at the cursor and rows - 1 proposals behind it."""
         with torch.cuda.stream(self._stream):
-            self._drafts[self._mode].replay()
+            self._drafts[self._mode][rows - 1].replay()
 
-    def cycle(self, gamma: int) -> CycleResult:
-        """Draft `gamma` tokens, judge them, and read the outcome back: one synchronisation."""
-        start, middle, end = self._events
+    def draft(self, drafted: int, proposals: Sequence[int]) -> DraftReport:
+        """One draft step behind `drafted` proposals of the block, checking these; waits for it."""
         with torch.cuda.stream(self._stream):
-            start.record()
-            for _ in range(gamma):
-                self._drafts[self._mode].replay()
-            middle.record()
-            self._fulls[self._mode][gamma].replay()
-            self._readback.copy_(self._buffers.state, non_blocking=True)
-            end.record()
-        end.synchronize()
-        return self._result(gamma, start.elapsed_time(middle) / 1e3, middle.elapsed_time(end) / 1e3)
+            if proposals:
+                first = judge.TOKENS + 1 + drafted
+                self._proposals[first : first + len(proposals)] = torch.tensor(proposals, dtype=torch.int32)
+                self._upload(self._proposals, first, first + len(proposals))
+            self._drafts[self._mode][len(proposals)].replay()
+            self._ended.record(self._stream)
+        self._ended.synchronize()
+        return self._reported()
 
-    def timed_full(self, rows: int, replays: int = 1) -> float:
-        """Seconds of the card for a full pass; with several replays, of one of them in a row without pause."""
-        start, _, end = self._events
+    def judge(self, block: int, tail: Sequence[int], siblings: Sequence[tuple[int, int]]) -> Judgement:
+        """The full pass over a block of `block` proposals on the card, a tail behind it, and siblings (place, id).
+
+        Waits for it and reads the outcome back.
+        """
+        chain = 1 + block + len(tail)
+        rows = chain + len(siblings)
         with torch.cuda.stream(self._stream):
-            start.record()
-            for _ in range(replays):
+            if tail or siblings:
+                behind = [*tail, *(token for _, token in siblings)]
+                first = judge.TOKENS + 1 + block
+                self._block[first : first + len(behind)] = torch.tensor(behind, dtype=torch.int32)
+                self._upload(self._block, first, first + len(behind))
+            if siblings:
+                places = [*range(chain), *(place + 1 for place, _ in siblings)]
+                self._block[judge.CHAIN] = chain
+                self._block[judge.PLACES : judge.PLACES + rows] = torch.tensor(places, dtype=torch.int32)
+                self._upload(self._block, judge.CHAIN, judge.CHAIN + 1)
+                self._upload(self._block, judge.PLACES, judge.PLACES + rows)
+                self._with_siblings[rows].replay()
+            else:
                 self._fulls[self._mode][rows - 1].replay()
-            end.record()
-        end.synchronize()
-        return start.elapsed_time(end) / 1e3 / replays
+            self._readback.copy_(self._buffers.state, non_blocking=True)
+            self._ended.record(self._stream)
+        self._ended.synchronize()
+        return self._judged(chain, rows, siblings=bool(siblings))
+
+    def timed(self, replay: Callable[[], None], replays: int = 1) -> float:
+        """Seconds of the card for something queued; of several in a row without pause, of one of them."""
+        with torch.cuda.stream(self._stream):
+            self._begun.record(self._stream)
+            for _ in range(replays):
+                replay()
+            self._ended.record(self._stream)
+        self._ended.synchronize()
+        return self._begun.elapsed_time(self._ended) / 1e3 / replays
 
     def logits(self, rows: int) -> torch.Tensor:
-        """float32 [rows, vocabulary] on the host, of the last full pass."""
+        """float32 [rows, vocabulary] on the host, of the last pass."""
         self._stream.synchronize()
         return self._buffers.logits[:rows].cpu()
 
-    def _result(self, gamma: int, draft: float, verify: float) -> CycleResult:
+    def _upload(self, source: torch.Tensor, first: int, last: int) -> None:
+        self._buffers.state[first:last].copy_(source[first:last], non_blocking=True)
+
+    def _reported(self) -> DraftReport:
+        report = self._buffers.report
+        whole, floats = report.tolist(), report.view(torch.float32).tolist()
+        count = whole[judge.AGREED] + 1
+        return DraftReport(
+            tuple(whole[judge.OWN : judge.OWN + count]),
+            tuple(floats[judge.OWN_PROBS : judge.OWN_PROBS + count]),
+            tuple(whole[judge.SECONDS : judge.SECONDS + count]),
+            tuple(floats[judge.SECOND_PROBS : judge.SECOND_PROBS + count]),
+        )
+
+    def _judged(self, chain: int, rows: int, *, siblings: bool) -> Judgement:
         whole = self._readback.tolist()
         floats = self._readback[judge.FLOATS :].view(torch.float32).tolist()
-        return CycleResult(
-            drafted=tuple(whole[judge.TOKENS + 1 : judge.TOKENS + 1 + gamma]),  # the judge replaced only the first
-            drafted_probs=tuple(floats[judge.DRAFT_PROBS : judge.DRAFT_PROBS + gamma]),
-            chosen=tuple(whole[judge.CHOSEN : judge.CHOSEN + gamma + 1]),
-            chosen_probs=tuple(floats[judge.CHOSEN_PROBS : judge.CHOSEN_PROBS + gamma + 1]),
-            proposal_probs=tuple(floats[judge.FULL_PROBS : judge.FULL_PROBS + gamma]),
+        return Judgement(
+            chosen=tuple(whole[judge.CHOSEN : judge.CHOSEN + rows]),
+            chosen_probs=tuple(floats[judge.CHOSEN_PROBS : judge.CHOSEN_PROBS + rows]),
+            chain_probs=tuple(floats[judge.FULL_PROBS : judge.FULL_PROBS + chain - 1]),
             accepted=whole[judge.ACCEPTED],
-            draft_seconds=draft if gamma else 0.0,
-            verify_seconds=verify,
+            taken=whole[judge.TAKEN] if siblings else 0,
         )
 
     def _capture(self, launch: Callable[[], None]) -> torch.cuda.CUDAGraph:

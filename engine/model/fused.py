@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 
 from engine.files.config import ModelConfig
-from engine.kernels.triton.step import FusedLayer, FusedModel
+from engine.kernels.triton.step_memory import FusedLayer, FusedModel
 from engine.kernels.triton.tiles import Role
 from engine.model import programme as p
 

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import torch
 
-from engine.files.config import ModelConfig
 from engine.files.folder import ModelFolder
 from engine.kernels.triton.choose_tiles import choose_tiles
+from engine.kernels.triton.draft_step import CODES_A_WORD, MAX_ROWS, DraftBuffers, DraftKernels, DraftModel
 from engine.kernels.triton.sampled_choice import SampledChoice
-from engine.kernels.triton.step import PROMPT_ROWS, StepBuffers, StepKernels
-from engine.model.decode_graphs import CycleResult, DecodeGraphs
+from engine.kernels.triton.step import PROMPT_ROWS, StepKernels
+from engine.kernels.triton.step_memory import StepBuffers
+from engine.model.card_draft import KeptRows, four_bit_copy
+from engine.model.decode_graphs import DecodeGraphs, DraftReport, Judgement
 from engine.model.fused import fuse, shapes_of
+from engine.model.ingredients import require_ingredients
 from engine.model.torch_runner import TorchRunner
 from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
 from engine.settings import Sampling
 
-
-def default_recipe(config: ModelConfig) -> Recipe:
-    """Every fourth attention block of the middle half left out; the controller drafts only where that pays."""
-    quarter = config.layers // 4
-    return Recipe(weight_bits=16, skipped_attention=tuple(range(quarter, config.layers - quarter, 4)))
+SPREAD = 256  # tokens that stand in for a sample text
 
 
 class GraphRunner(TorchRunner):
-    """Implements engine.model.runner.Runner, and `cycle`. One thread owns it and the card.
+    """Implements engine.model.runner.Runner, and the passes of engine.speculation.card_drafter.
 
-    Prompts, plain steps and verify passes are the same kernels with the same order of every sum, so a row of the
-    cache has the same bits whoever wrote it: a reused prefix equals one read anew.
+    One thread owns it and the card. Prompts, plain steps and verify passes are the same kernels with the same order of
+    every sum, so a row of the cache has the same bits whoever wrote it: a reused prefix equals one read anew.
     """
-
-    ingredients = Ingredients()
 
     def __init__(
         self,
@@ -44,25 +41,39 @@ class GraphRunner(TorchRunner):
         cancelled: Callable[[], bool],
         device: str,
         allowed: int,
+        sample: Sequence[int] = (),
     ) -> None:
-        """allowed: token ids from here on (rows that only pad the vocabulary) are never chosen."""
-        recipe = recipe or default_recipe(folder.config)
+        """allowed: token ids from here on (rows that only pad the vocabulary) are never chosen.
+
+        sample: ids of some real text, for what the draft's rounding must preserve; () where there is none.
+        """
+        self._packable = all(n % CODES_A_WORD == 0 for shape in shapes_of(folder.config).values() for n in shape[1:])
+        self.ingredients = _ingredients(self._packable)
+        recipe = recipe or Recipe(weight_bits=4 if self._packable else 16)
         super().__init__(folder, capacity, recipe, progress, cancelled, device)
-        model = fuse(self.config, self._weights, self._cache, self._cosine, self._sine)
+        self._progress, self._cancelled = progress, cancelled
+        self._allowed, self._sample = allowed, tuple(sample) or _spread_ids(self.config.vocabulary)
+        self._model = fuse(self.config, self._weights, self._cache, self._cosine, self._sine)
         tiles, tuned = choose_tiles(shapes_of(self.config), self._embedding.dtype, self.device)
         self.kernels = f"Triton graphs ({'tuned' if tuned else 'default'} tiles)"
-        buffers = StepBuffers(self.config, tiles, self._cosine.shape[0], model)
-        kernels = StepKernels(self.config, model, buffers, tiles, allowed)
-        sampled = SampledChoice(buffers.state, buffers.floats, buffers.logits, allowed)
+        self._buffers = StepBuffers(self.config, tiles, self._cosine.shape[0], self._model)
+        self._kernels = StepKernels(self.config, self._model, self._buffers, tiles, allowed)
+        sampled = SampledChoice(self._buffers.state, self._buffers.floats, self._buffers.logits, allowed)
         self.graphs = DecodeGraphs(
-            kernels, buffers, lambda done, total: progress(LoadProgress("Capturing graphs", done, total, 0, 0)), sampled
+            self._kernels,
+            self._buffers,
+            lambda done, total: progress(LoadProgress("Capturing graphs", done, total, 0, 0)),
+            sampled,
+            siblings=self._model.positions is None,
         )
         self.chunk = PROMPT_ROWS
-        prompt_buffers = StepBuffers(self.config, tiles, self._cosine.shape[0], model, PROMPT_ROWS)
-        prompt_kernels = StepKernels(self.config, model, prompt_buffers, tiles, allowed)
+        prompt_buffers = StepBuffers(self.config, tiles, self._cosine.shape[0], self._model, PROMPT_ROWS)
+        prompt_kernels = StepKernels(self.config, self._model, prompt_buffers, tiles, allowed)
         self.graphs.read_prompts_with(prompt_kernels, prompt_buffers)
-        self.graphs.use_recipe(recipe)
+        self._copy: DraftModel | None = None
+        self._kept: KeptRows | None = None
         self._ready: tuple[int, int] | None = None  # position and token that the card's state stands at
+        self._capture_draft(recipe)
 
     def full(self, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
         """See Runner.full. Wanted rows come from a decode step, the rows before them from passes over the prompt."""
@@ -70,43 +81,127 @@ class GraphRunner(TorchRunner):
         prompt = len(tokens) - wanted
         for first in range(0, prompt, PROMPT_ROWS):
             self.graphs.read_prompt(position + first, tokens[first : min(first + PROMPT_ROWS, prompt)])
+        if self._kept is not None and prompt:
+            self._kept.meet(tokens[:prompt])
         if wanted == 0:
             self.graphs.synchronize()  # so that progress is honest and a stop comes soon
             return np.empty((0, self.config.vocabulary), np.float32)
-        tokens, position = tokens[prompt:], position + prompt
-        self._begin(position, tokens)
-        self.graphs.run_full(len(tokens))
-        return self.graphs.logits(len(tokens)).numpy()
+        self._begin(position + prompt, tokens[prompt:])
+        self.graphs.run_full(wanted)
+        return self.graphs.logits(wanted).numpy()
 
     def draft(self, tokens: Sequence[int], position: int) -> np.ndarray:
-        """See Runner.draft. Row after row: the captured draft step has one."""
+        """See Runner.draft."""
+        widest, logits = self.graphs.draft_rows, []
+        for first in range(0, len(tokens), widest):
+            part = tokens[first : first + widest]
+            self._begin(position + first, part)
+            if self._kept is not None:
+                self._buffers.logits[: len(part)].fill_(float("-inf"))
+                torch.cuda.current_stream().synchronize()
+            self.graphs.run_draft(len(part))
+            logits.append(self.graphs.logits(len(part)).numpy())
         self._ready = None
-        rows: list[np.ndarray] = []
-        for i, token in enumerate(tokens):
-            self._begin(position + i, (token,))
-            self.graphs.run_draft()
-            rows.append(self.graphs.logits(1).numpy().copy())
-        return np.concatenate(rows)
+        return np.concatenate(logits)
+
+    @property
+    def most_siblings(self) -> int:
+        """See engine.speculation.card_drafter."""
+        return self.graphs.most_siblings
+
+    @property
+    def draft_rows(self) -> int:
+        """See engine.speculation.card_drafter."""
+        return self.graphs.draft_rows
 
     def choose_by(self, settings: Sampling, seed: int, history: Sequence[int]) -> None:
         """How the cycles that follow choose tokens. history: all ids so far."""
         self.graphs.choose_by(settings, seed, history)
 
-    def cycle(self, token: int, position: int, gamma: int) -> CycleResult:
-        """A whole cycle on the card after `token` at `position`; without an upload where the card is there."""
+    def begin_cycle(self, token: int, position: int) -> None:
+        """Start a cycle after `token` at `position`; without an upload where the card is there already."""
         if self._ready != (position, token):
             self._begin(position, (token,))
-        result = self.graphs.cycle(gamma)
-        self._ready = (position + result.accepted + 1, result.chosen[result.accepted])
-        return result
+        self._ready = None
+        self._at = position
 
-    def _begin(self, position: int, tokens: Sequence[int]) -> None:
-        torch.cuda.current_stream().synchronize()  # a prefill writes the cache on that stream
-        self.graphs.begin(position, tokens)
+    def draft_step(self, drafted: int, proposals: Sequence[int]) -> DraftReport:
+        """A draft step behind `drafted` proposals of the block; waits for what it adds."""
+        return self.graphs.draft(drafted, proposals)
+
+    def judge(self, block: int, tail: Sequence[int], siblings: Sequence[tuple[int, int]]) -> Judgement:
+        """The full pass that ends a cycle: see DecodeGraphs.judge."""
+        result = self.graphs.judge(block, tail, siblings)
+        last = result.taken or result.accepted
+        self._ready = (self._at + result.accepted + 1 + (result.taken > 0), result.chosen[last])
+        return result
 
     def use_recipe(self, recipe: Recipe) -> None:
         """See Runner.use_recipe."""
-        super().use_recipe(recipe)
+        require_ingredients(recipe, "this card", self.ingredients)
         if hasattr(self, "graphs"):  # not while the base class loads
-            self.graphs.use_recipe(recipe)
-            self._ready = None
+            self._capture_draft(recipe)
+        self._recipe = recipe
+
+    def refresh_neurons(self) -> None:
+        """See Runner.refresh_neurons: there are none to choose."""
+
+    def release_copies(self, kept: Collection[int]) -> None:
+        """See Runner.release_copies. The captured steps of the recipe in force keep theirs."""
+        if 4 not in kept and self._recipe.weight_bits != 4:
+            self._copy, self.draft_bytes = None, 0
+
+    def _capture_draft(self, recipe: Recipe) -> None:
+        """Capture the draft steps of a recipe; the low-bit copy is made when it is first asked for."""
+
+        def progress(done: int, total: int) -> None:
+            self._progress(LoadProgress("Capturing the draft", done, total, 0, 0))
+
+        skipped = frozenset(recipe.skipped_attention), frozenset(recipe.skipped_mlp)
+        if recipe.weight_bits == 16:
+            attention, mlp, report = recipe.skipped_attention, recipe.skipped_mlp, self._buffers.report
+            whole = self._kernels
+            self.graphs.use_draft(lambda rows, choice: whole.draft(attention, mlp, report, choice), 1, progress)
+            self._kept = None
+            return
+        if self._copy is None:
+            sample = self._sample[: self.capacity]
+            self._copy = four_bit_copy(self._model, self.sample_inputs(sample), self._progress, self._cancelled)
+            self.draft_bytes = self._copy.nbytes
+        kept = None
+        if recipe.reduced_vocabulary is not None and recipe.reduced_vocabulary < self.config.vocabulary:
+            kept = KeptRows(self._copy, recipe.reduced_vocabulary, self._always())
+        model = self._copy if kept is None else kept.model
+        b = self._buffers
+        buffers = DraftBuffers(self.config, model, b.state, b.logits, b.report)
+        draft = DraftKernels(
+            self.config,
+            model,
+            buffers,
+            self._allowed,
+            skipped_attention=skipped[0],
+            skipped_mlp=skipped[1],
+            window=recipe.kv_window or 0,
+        )
+        self.graphs.use_draft(draft.step, MAX_ROWS, progress)
+        self._kept, self._ready = kept, None
+
+    def _begin(self, position: int, tokens: Sequence[int]) -> None:
+        torch.cuda.current_stream().synchronize()  # what was written there comes first
+        self.graphs.begin(position, tokens)
+
+    def _always(self) -> tuple[int, ...]:
+        """Tokens that a reduced vocabulary always has."""
+        first = () if self.config.bos_id is None else (self.config.bos_id,)
+        return (*first, *self.config.eos_ids, *self._sample)
+
+
+def _ingredients(packable: bool) -> Ingredients:
+    """What a draft in captured graphs can be made with; matrices of odd widths have no four-bit form."""
+    if not packable:
+        return Ingredients()
+    return Ingredients(weight_bits=(16, 4), reduced_vocabulary=True, kv_window=True)
+
+
+def _spread_ids(vocabulary: int) -> tuple[int, ...]:
+    return tuple((i * 7919 + 13) % vocabulary for i in range(SPREAD))

@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from engine.model.runner import Runner
 from engine.recipe import Ingredients, Recipe
+from engine.settings import Sampling
+from engine.speculation.card_drafter import CardPasses
 
 PassObserver = Callable[[int, np.ndarray], None]
 """Told (position of the first row, float32 logits [rows, vocabulary]); the next pass overwrites the array."""
 
 
-@runtime_checkable
-class CycleRunner(Protocol):
-    """A runner that drafts and judges a block by itself, and whose last full pass can still be read afterwards.
-
-    graphs.logits(rows): the first rows of that pass as a float32 host tensor [rows, vocabulary].
-    """
-
-    graphs: Any
-
-    def cycle(self, token: int, position: int, gamma: int) -> Any:
-        """A cycle of `gamma` drafts after `token` at `position`; its full pass has gamma + 1 rows."""
-        ...
-
-
 def observe(runner: Runner, observer: PassObserver) -> ObservedRunner:
-    """The runner, watched; it is used by the same stepper as the bare one."""
-    return (ObservedCycles if isinstance(runner, CycleRunner) else ObservedRunner)(runner, observer)
+    """The runner, watched; it is used by the same drafter as the bare one."""
+    return (ObservedCard if isinstance(runner, CardPasses) else ObservedRunner)(runner, observer)
 
 
 class ObservedRunner:
@@ -105,12 +93,41 @@ class ObservedRunner:
         self.inner.close()
 
 
-class ObservedCycles(ObservedRunner):
-    """The same for a runner with cycles of its own: their logits are fetched after each."""
+class ObservedCard(ObservedRunner):
+    """The same for a runner whose full passes end cycles on the card: the logits that count are fetched after each."""
 
-    def cycle(self, token: int, position: int, gamma: int) -> Any:
-        """See CycleRunner.cycle."""
-        inner: Any = self.inner
-        result = inner.cycle(token, position, gamma)
-        self._observer(position, inner.graphs.logits(gamma + 1).numpy())
+    def __init__(self, inner: Any, observer: PassObserver) -> None:
+        super().__init__(inner, observer)
+        self._card = inner
+        self._at = 0
+
+    @property
+    def most_siblings(self) -> int:
+        """See CardPasses.most_siblings."""
+        return int(self._card.most_siblings)
+
+    @property
+    def draft_rows(self) -> int:
+        """See CardPasses.draft_rows."""
+        return int(self._card.draft_rows)
+
+    def choose_by(self, settings: Sampling, seed: int, history: Sequence[int]) -> None:
+        """See CardPasses.choose_by."""
+        self._card.choose_by(settings, seed, history)
+
+    def begin_cycle(self, token: int, position: int) -> None:
+        """See CardPasses.begin_cycle."""
+        self._at = position
+        self._card.begin_cycle(token, position)
+
+    def draft_step(self, drafted: int, proposals: Sequence[int]) -> Any:
+        """See CardPasses.draft_step."""
+        return self._card.draft_step(drafted, proposals)
+
+    def judge(self, block: int, tail: Sequence[int], siblings: Sequence[tuple[int, int]]) -> Any:
+        """See CardPasses.judge. The observer sees the accepted rows, and a taken sibling's behind them."""
+        result = self._card.judge(block, tail, siblings)
+        logits = self._card.graphs.logits(1 + block + len(tail) + len(siblings)).numpy()
+        counting = [*range(result.accepted + 1), *([result.taken] if result.taken else [])]
+        self._observer(self._at, logits[counting])
         return result

@@ -7,7 +7,7 @@ the CPU, where library kernels give no such promise, rows are computed one at a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -131,6 +131,22 @@ class TorchRunner:
         self._embedding = torch.empty(0)
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
+
+    @torch.inference_mode()
+    def sample_inputs(self, tokens: Sequence[int]) -> Iterator[torch.Tensor]:
+        """The inputs of every matrix of a full pass over these tokens, in its order, float32 [tokens, K].
+
+        Matrices that share an input have it once. Writes the first rows of the cache.
+        """
+        count = len(tokens)
+        ids = torch.tensor(list(tokens), device=self.device)
+        state = _Pass(self, 0, count, slice(0, count))
+        begun = 0
+        for read in p.shared_inputs(self._full):
+            for step in self._full[begun : read.first]:
+                state.execute(step, ids)
+            begun = read.first
+            yield state.buffers[read.buffer].float()
 
     @torch.inference_mode()
     def _run(self, steps: p.Programme, tokens: Sequence[int], position: int, wanted: int, width: int) -> torch.Tensor:

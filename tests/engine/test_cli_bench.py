@@ -25,6 +25,7 @@ REPORT = StepReport(
     step_seconds=0.004,
     bandwidth_share=0.772,
     verify={1: 1.0, 8: 1.009, 16: 1.021},
+    draft={1: 0.307, 2: 0.35},
     overhead_seconds=0.00004,
     rows_equal=True,
     tiles={"qkv": "64x128w4s4a0"},
@@ -46,6 +47,7 @@ def test_table_gives_time_bandwidth_ratios_and_overhead() -> None:
     assert "4.000 ms, 250.0 tok/s" in text
     assert "77.2% of the 4.28 TB/s of a copy" in text
     assert "v(8) 1.009  v(16) 1.021" in text
+    assert "c(1) 0.307  c(2) 0.350" in text
     assert "0.040 ms a cycle" in text
 
 

@@ -59,6 +59,6 @@ def test_every_kernel_of_a_sparse_step_agrees_with_torch(what: str) -> None:
 def test_more_rows_than_one_are_refused() -> None:
     bench = Bench(Shape("small", CONFIG, 1), DEVICE)
     model = random_draft(CONFIG, DEVICE, bench.caches, POSITIONS)
-    buffers = DraftBuffers(CONFIG, model, bench.state, bench.logits)
+    buffers = DraftBuffers(CONFIG, model, bench.state, bench.logits, bench.report)
     with pytest.raises(ValueError, match="one row, not 2"):
         SparseKernels(CONFIG, model, buffers, CONFIG.vocabulary, [None]).step(2)

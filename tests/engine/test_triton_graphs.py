@@ -28,9 +28,12 @@ SKIPPING = Recipe(weight_bits=16, skipped_attention=(1,), skipped_mlp=(2,))
 
 
 def captured(step: Step) -> DecodeGraphs:
-    graphs = DecodeGraphs(step.kernels, step.buffers, lambda done, total: None)
+    graphs = DecodeGraphs(step.kernels, step.buffers, lambda done, total: None, siblings=True)
     graphs.read_prompts_with(step.prompt_kernels, step.prompt_buffers)
-    graphs.use_recipe(SKIPPING)
+    attention, mlp, report = SKIPPING.skipped_attention, SKIPPING.skipped_mlp, step.buffers.report
+    graphs.use_draft(
+        lambda rows, choice: step.kernels.draft(attention, mlp, report, choice), 1, lambda done, total: None
+    )
     return graphs
 
 
@@ -66,17 +69,41 @@ def test_twenty_cycles_hand_their_state_on_without_the_host(dtype: torch.dtype, 
     graphs.begin(position, [token])
     for cycle in range(20):
         gamma = cycle % 6
-        result = graphs.cycle(gamma)
+        made = [graphs.draft(i, ()).ids[0] for i in range(gamma)]
+        result = graphs.judge(gamma, (), ())
         step.begin(position, [token])
         for _ in range(gamma):
             step.draft(SKIPPING)
         drafted = step.buffers.state[judge.TOKENS + 1 : judge.TOKENS + 1 + gamma].tolist()
         chosen = step.full(position, [token, *drafted]).argmax(1).tolist()
         outcome = accept(drafted, chosen)
-        assert (list(result.drafted), list(result.chosen), result.accepted) == (drafted, chosen, outcome.accepted)
+        assert (made, list(result.chosen), result.accepted) == (drafted, chosen, outcome.accepted)
         position, token = position + outcome.accepted + 1, outcome.next_id
         accepted, tested = accepted + outcome.accepted, tested + outcome.tested
     assert 0 < accepted < tested, "the test must see both right and wrong proposals"
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_siblings_change_no_bit_of_the_chain_and_have_those_of_the_chain(dtype: torch.dtype, tmp_path: Path) -> None:
+    """At every width and at positions around the splits of attention; the kernel with siblings is another binary."""
+    step = make_step(small_model(tmp_path, dtype, layers=3), capacity=400)
+    graphs = captured(step)
+    for first in range(0, 320, 64):
+        graphs.read_prompt(first, IDS[first : first + 64])
+    graphs.synchronize()
+    for position in (0, 100, 120, 125, 127, 128, 300):
+        for chain in (2, 5, 9):
+            block = IDS[position : position + chain]
+            plain = step.full(position, block).cpu()
+            siblings = [(place, IDS[place + 7]) for place in range(min(chain - 1, 3))]
+            alone = [step.full(position, [*block[: place + 1], token])[-1].cpu() for place, token in siblings]
+            torch.cuda.synchronize()
+            graphs.begin(position, block)
+            result = graphs.judge(chain - 1, (), siblings)
+            logits = graphs.logits(chain + len(siblings))
+            assert torch.equal(logits[:chain], plain), (position, chain)
+            assert all(map(torch.equal, logits[chain:], alone)), (position, chain)
+            assert list(result.chosen) == logits.argmax(1).tolist()
 
 
 @contextmanager
@@ -109,7 +136,12 @@ def test_speculation_proves_exact_over_two_thousand_tokens(dtype: torch.dtype, t
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_replies_made_wholly_on_the_card_are_the_plain_ones(dtype: torch.dtype, tmp_path: Path) -> None:
     """The card's own cycles, with a prefix reused from reply to reply and another draft each time."""
-    recipes = (Recipe(weight_bits=16, skipped_attention=(2,)), Recipe(weight_bits=16, skipped_mlp=(1, 4)))
+    recipes = (
+        Recipe(weight_bits=16, skipped_attention=(2,)),
+        Recipe(weight_bits=4),
+        Recipe(weight_bits=16, skipped_mlp=(1, 4)),
+        Recipe(weight_bits=4, skipped_mlp=(3,), reduced_vocabulary=120, kv_window=64),
+    )
     with card_engine(tmp_path, dtype, talks=False) as engine:
         accepted = tested = total = 0
         for prompt in random_prompts(3, 290, seed=8, longest=150):
@@ -118,7 +150,7 @@ def test_replies_made_wholly_on_the_card_are_the_plain_ones(dtype: torch.dtype, 
                 plain = reply(engine, request(prompt, 90, plain=True))
                 engine.forget()
                 reply(engine, request(prompt[:-1] or prompt, 1, plain=True))
-                made = reply(engine, request(prompt, 90, gamma=turn * 2 + 1, recipe=recipes[turn % 2]))
+                made = reply(engine, request(prompt, 90, gamma=turn * 2 + 1, recipe=recipes[turn % 4]))
                 assert made.ids == plain.ids, (len(prompt), turn)
                 assert len(prompt) < 3 or made.finished.reused_tokens > 0
                 accepted += sum(record.accepted for record in made.records)
@@ -126,6 +158,22 @@ def test_replies_made_wholly_on_the_card_are_the_plain_ones(dtype: torch.dtype, 
                 total += len(made.ids)
                 prompt = prompt + made.ids
         assert total >= 2000 and 0 < accepted < tested
+
+
+def test_siblings_and_look_ups_are_taken_and_change_nothing(tmp_path: Path) -> None:
+    """A prompt that repeats itself, four bits and automatic lengths: every way of speculating is used."""
+    with card_engine(tmp_path, torch.bfloat16, talks=False) as engine:
+        taken = looked_up = 0
+        for seed in range(6):
+            (once,) = random_prompts(1, 290, seed=seed, longest=40)
+            prompt = (once * 4)[:120]
+            plain = reply(engine, request(prompt, 200, plain=True))
+            made = reply(engine, request(prompt, 200, recipe=Recipe(weight_bits=4)))
+            assert made.ids == plain.ids
+            taken += sum(sibling.taken for record in made.records for sibling in record.siblings)
+            looked_up += sum(record.looked_up for record in made.records)
+    assert looked_up, "no look-up was tried"
+    print("siblings taken:", taken, "looked up:", looked_up)
 
 
 @pytest.mark.parametrize("plain", [True, False])

@@ -22,6 +22,7 @@ class Card:
         self.state = torch.full((judge.STATE_SIZE,), -7, dtype=torch.int32, device=DEVICE)
         self.floats = self.state[judge.FLOATS :].view(torch.float32)
         self.logits = nan(ROWS, vocabulary)
+        self.report = torch.zeros(judge.REPORT_SIZE, dtype=torch.int32, device=DEVICE)
 
     def begin(self, position: int, tokens: list[int]) -> None:
         self.state[judge.POSITION], self.state[judge.CURSOR] = position, 0
@@ -50,7 +51,7 @@ class Card:
         shape = {"PARTS": parts, "PARTS_PADDED": triton.next_power_of_2(parts)}
         with quiet():
             judge.propose_kernel[(1,)](
-                self.state, self.floats, peaks, ids, **shape, DEPENDENT=DEPENDENT, num_warps=4, **LAUNCH
+                self.state, self.floats, peaks, ids, self.report, **shape, DEPENDENT=DEPENDENT, num_warps=4, **LAUNCH
             )
 
     def judge(self, logits: Tensor) -> None:

@@ -81,6 +81,7 @@ class Card:
         self.state = torch.zeros(judge.STATE_SIZE, dtype=torch.int32, device=DEVICE)
         self.floats = self.state[judge.FLOATS :].view(torch.float32)
         self.logits = torch.full((ROWS, vocabulary), float("nan"), device=DEVICE)
+        self.report = torch.zeros(judge.REPORT_SIZE, dtype=torch.int32, device=DEVICE)
         self.choice = SampledChoice(self.state, self.floats, self.logits, allowed, block)
 
     def begin(self, position: int, tokens: Sequence[int]) -> None:
@@ -106,7 +107,7 @@ class Card:
     def propose(self, logits: np.ndarray) -> tuple[int, float]:
         """The proposal that a draft step with these logits [vocabulary] adds, and its probability."""
         self.logits[:1] = torch.from_numpy(logits[None])
-        self.choice.launch_propose()
+        self.choice.launch_propose(1, self.report)
         cursor = int(self.state[judge.CURSOR])
         return int(self.state[judge.TOKENS + cursor]), float(self.floats[judge.DRAFT_PROBS + cursor - 1])
 

@@ -12,10 +12,25 @@ import triton
 import triton.language as tl
 
 from engine.kernels.triton.hardware import launch_dependents, multiply, wait_for_predecessor
+from engine.kernels.triton.judge import CHAIN, PLACES
 
 ROWS = tl.constexpr(16)
 CHUNK = tl.constexpr(8)  # splits combined at a time
 NEVER = tl.constexpr(-1.0e30)  # a score that loses to all others; finite, so that empty splits make no NaN
+_CHAIN, _PLACES = tl.constexpr(CHAIN), tl.constexpr(PLACES)
+
+
+@triton.jit
+def _over_split(q1, q2, k1, k2, v, key, last, scale, TILE: tl.constexpr, DIM: tl.constexpr, BLOCK_KEYS: tl.constexpr):
+    """Largest score, sum of weights and mixture of values over a split's keys up to `last`, for each row."""
+    scores = multiply(q1, tl.trans(k1), tl.zeros((TILE, BLOCK_KEYS), tl.float32))
+    scores = multiply(q2, tl.trans(k2), scores) * scale
+    seen = key[None, :] <= last[:, None]
+    scores = tl.where(seen, scores, NEVER)
+    largest = tl.max(scores, 1)
+    weights = tl.where(seen, tl.exp(scores - largest[:, None]), 0.0)
+    mixed = multiply(weights.to(v.dtype), v, tl.zeros((TILE, DIM), tl.float32))
+    return largest, tl.sum(weights, 1), mixed
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -42,6 +57,7 @@ def attention_kernel(
     ROTATES: tl.constexpr,
     AT_CURSOR: tl.constexpr,  # a draft step stands `cursor` positions ahead
     DEPENDENT: tl.constexpr,
+    SIBLINGS: tl.constexpr = False,  # rows behind the chain stand at places of it: see siblings.py
 ):
     HALF: tl.constexpr = DIM // 2
     GROUP: tl.constexpr = HEADS // KV_HEADS
@@ -60,7 +76,10 @@ def attention_kernel(
     row, member = first_row + tl.minimum(tile // GROUP, ROWS - 1), tile % GROUP
     used = (row < rows) & (tile < ROWS * GROUP)
     half, whole = tl.arange(0, HALF), tl.arange(0, DIM)
-    angle = row + start
+    place = row
+    if SIBLINGS:
+        place = tl.load(state + _PLACES + row)
+    angle = place + start
     cos = tl.load(cosine + angle[:, None] * HALF + half[None, :])
     sin = tl.load(sine + angle[:, None] * HALF + half[None, :])
     # Cache rows below `start` are of earlier steps: the first split's are on their way before the queries exist.
@@ -90,8 +109,11 @@ def attention_kernel(
             n1 = tl.load(source + half[None, :], mask=new, other=0.0)
             n2 = tl.load(source + HALF + half[None, :], mask=new, other=0.0)
             if ROTATES:
-                key_cos = tl.load(cosine + key[:, None] * HALF + half[None, :], mask=new, other=0.0)
-                key_sin = tl.load(sine + key[:, None] * HALF + half[None, :], mask=new, other=0.0)
+                turned = key
+                if SIBLINGS:
+                    turned = start + tl.load(state + _PLACES + fresh, mask=(fresh >= 0) & (fresh < rows), other=0)
+                key_cos = tl.load(cosine + turned[:, None] * HALF + half[None, :], mask=new, other=0.0)
+                key_sin = tl.load(sine + turned[:, None] * HALF + half[None, :], mask=new, other=0.0)
                 g1, g2 = n1.to(tl.float32), n2.to(tl.float32)
                 n1 = (g1 * key_cos - g2 * key_sin).to(qkv.dtype.element_ty)
                 n2 = (g2 * key_cos + g1 * key_sin).to(qkv.dtype.element_ty)
@@ -102,17 +124,36 @@ def attention_kernel(
             k1 = tl.where(new, n1, k1)
             k2 = tl.where(new, n2, k2)
             v = tl.where(new, values, v)
-        scores = multiply(q1, tl.trans(k1), tl.zeros((TILE, BLOCK_KEYS), tl.float32))
-        scores = multiply(q2, tl.trans(k2), scores) * scale
-        seen = key[None, :] <= (start + row)[:, None]
-        scores = tl.where(seen, scores, NEVER)
-        largest = tl.max(scores, 1)
-        weights = tl.where(seen, tl.exp(scores - largest[:, None]), 0.0)
-        mixed = multiply(weights.to(v.dtype), v, tl.zeros((TILE, DIM), tl.float32))
+        largest, total, mixed = _over_split(q1, q2, k1, k2, v, key, start + place, scale, TILE, DIM, BLOCK_KEYS)
+        if SIBLINGS:
+            for sibling in range(tl.load(state + _CHAIN), rows):
+                beside = start + tl.load(state + _PLACES + sibling)
+                if beside // BLOCK_KEYS == split:
+                    # The same split once more with the sibling's key and value in its place: its row is computed as if
+                    # the token had stood in the chain.
+                    other = qkv + sibling * WIDTH + (HEADS + head) * DIM
+                    s1, s2 = tl.load(other + half), tl.load(other + HALF + half)
+                    if ROTATES:
+                        turn_cos, turn_sin = (
+                            tl.load(cosine + beside * HALF + half),
+                            tl.load(sine + beside * HALF + half),
+                        )
+                        h1, h2 = s1.to(tl.float32), s2.to(tl.float32)
+                        s1 = (h1 * turn_cos - h2 * turn_sin).to(qkv.dtype.element_ty)
+                        s2 = (h2 * turn_cos + h1 * turn_sin).to(qkv.dtype.element_ty)
+                    in_place = (key == beside)[:, None]
+                    j1, j2 = tl.where(in_place, s1[None, :], k1), tl.where(in_place, s2[None, :], k2)
+                    vs = tl.where(in_place, tl.load(other + KV_HEADS * DIM + whole)[None, :], v)
+                    largest_, total_, mixed_ = _over_split(
+                        q1, q2, j1, j2, vs, key, start + place, scale, TILE, DIM, BLOCK_KEYS
+                    )
+                    own = row == sibling
+                    largest, total = tl.where(own, largest_, largest), tl.where(own, total_, total)
+                    mixed = tl.where(own[:, None], mixed_, mixed)
         at = (slot + split) * TILE + tile
         tl.store(partial_out + at[:, None].to(tl.int64) * DIM + whole[None, :], mixed)
         tl.store(partial_max + at, largest)
-        tl.store(partial_sum + at, tl.sum(weights, 1))
+        tl.store(partial_sum + at, total)
         split += PROGRAMS
         key = split * BLOCK_KEYS + tl.arange(0, BLOCK_KEYS)
         base = cache + key[:, None].to(tl.int64) * STRIDE + head * DIM

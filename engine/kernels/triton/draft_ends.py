@@ -12,16 +12,9 @@ import triton.language as tl
 
 from engine.kernels.triton.draft_matmul import store_quantised
 from engine.kernels.triton.hardware import launch_dependents, wait_for_predecessor
-from engine.kernels.triton.judge import CURSOR, DRAFT_PROBS, TOKENS
+from engine.kernels.triton.judge import CURSOR, TOKENS, add_proposals
 
-# Places in REPORT (int32, REPORT_ROWS values each): how many proposals were agreed with, then for each row the chosen
-# token, its probability as float32 bits, the next best token, and that one's probability.
-AGREED, CHOSEN, PROBS, SECONDS, SECOND_PROBS = 0, 8, 16, 24, 32
-REPORT_SIZE, REPORT_ROWS = 40, 8
-
-_CURSOR, _TOKENS, _DRAFT_PROBS = tl.constexpr(CURSOR), tl.constexpr(TOKENS), tl.constexpr(DRAFT_PROBS)
-_CHOSEN, _PROBS = tl.constexpr(CHOSEN), tl.constexpr(PROBS)
-_SECONDS, _SECOND_PROBS = tl.constexpr(SECONDS), tl.constexpr(SECOND_PROBS)
+_CURSOR, _TOKENS = tl.constexpr(CURSOR), tl.constexpr(TOKENS)
 NO_ID = tl.constexpr(2147483647)
 
 
@@ -92,31 +85,12 @@ def draft_norm_kernel(
 
 
 @triton.jit
-def add_proposals(state, floats, report, row, token, probability, second, second_probability, ROWS: tl.constexpr):
-    """Extend the block by the proposals that are the draft's own tokens and the token after them; move the cursor."""
-    used = row < ROWS
-    cursor = tl.load(state + _CURSOR)
-    proposal = tl.load(state + _TOKENS + cursor + 1 + row, mask=row < ROWS - 1, other=-1)
-    agreed = tl.min(tl.where((proposal == token) | (row >= ROWS), ROWS, row), 0)
-    tl.debug_barrier()  # no thread may see the new state before all have read the old one
-    added = used & (row <= agreed)
-    tl.store(state + _TOKENS + cursor + 1 + row, token, mask=added)
-    tl.store(floats + _DRAFT_PROBS + cursor + row, probability, mask=added)
-    tl.store(state + _CURSOR, cursor + agreed + 1)
-    tl.store(report, agreed)
-    tl.store(report + _CHOSEN + row, token, mask=used)
-    tl.store(report + _PROBS + row, probability.to(tl.int32, bitcast=True), mask=used)
-    tl.store(report + _SECONDS + row, second, mask=used)
-    tl.store(report + _SECOND_PROBS + row, second_probability.to(tl.int32, bitcast=True), mask=used)
-
-
-@triton.jit
 def draft_choice_kernel(
     state,
     floats,
     peaks,  # [PARTS, 3, ROWS_PADDED] float32, see draft_matmul.py
     peak_ids,  # [PARTS, 2, ROWS_PADDED] int32
-    report,  # int32 [REPORT_SIZE] in pinned host memory: read there once the step has ended
+    report,  # see judge.py
     ROWS: tl.constexpr,
     ROWS_PADDED: tl.constexpr,
     PARTS: tl.constexpr,

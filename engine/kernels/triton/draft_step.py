@@ -14,12 +14,7 @@ import triton
 from engine.files.config import ModelConfig
 from engine.kernels.triton import judge
 from engine.kernels.triton.draft_attention import draft_attention_kernel
-from engine.kernels.triton.draft_ends import (
-    REPORT_SIZE,
-    draft_choice_kernel,
-    draft_embed_kernel,
-    draft_norm_kernel,
-)
+from engine.kernels.triton.draft_ends import draft_choice_kernel, draft_embed_kernel, draft_norm_kernel
 from engine.kernels.triton.draft_matmul import draft_matmul_kernel
 from engine.kernels.triton.hardware import supports_dependent_launch
 from engine.kernels.triton.sampled_choice import SampledChoice
@@ -146,9 +141,10 @@ class DraftBuffers:
         model: DraftModel,
         state: Tensor,
         logits: Tensor,
+        report: Tensor,
         tiles: dict[Role, DraftTile] | None = None,
     ) -> None:
-        """state, logits: those of StepBuffers; a draft step writes its logits there too."""
+        """state, logits, report: those of StepBuffers; a draft step writes its logits there too."""
         device, dtype = model.embedding.device, model.embedding.dtype
         heads = config.heads * config.head_dim
         self.tiles = tiles or default_tiles(config)
@@ -171,9 +167,7 @@ class DraftBuffers:
         self.partial_out = torch.zeros(*shape, config.head_dim, device=device)
         self.partial_max, self.partial_sum = torch.zeros(shape, device=device), torch.zeros(shape, device=device)
         self.arrivals = torch.zeros(config.heads, dtype=torch.int32, device=device)
-        self.report = torch.zeros(REPORT_SIZE, dtype=torch.int32)
-        if device.type == "cuda":
-            self.report = self.report.pin_memory()
+        self.report = report
 
 
 class DraftKernels:
@@ -219,6 +213,8 @@ class DraftKernels:
                 squares, parts = b.mlp_squares, b.mlp_parts
                 self._residual(Role.DOWN, b.activated, layer.down, rows, squares, following.gain)
         self._layer_norm(model.final_norm, rows)
+        if model.ids is not None and sampled is not None:
+            b.logits[:rows].fill_(float("-inf"))  # the race looks at every token's place
         self._matmul(Role.LOGITS, LOGITS, b.hidden, model.output, rows, squares, parts, y=b.logits)
         self._choose(rows, sampled)
 

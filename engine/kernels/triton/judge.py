@@ -12,14 +12,22 @@ import triton.language as tl
 from engine.kernels.triton.hardware import launch_dependents, wait_for_predecessor
 
 # Places in STATE (int32).
-POSITION, CURSOR, ACCEPTED, TOKENS, CHOSEN = 0, 1, 2, 8, 32
+# Of a pass with siblings (see siblings.py): CHAIN rows before them, PLACES of all rows behind the position, and the
+# row of the sibling TAKEN.
+POSITION, CURSOR, ACCEPTED, TAKEN, CHAIN, TOKENS, PLACES, CHOSEN = 0, 1, 2, 3, 7, 8, 28, 44
 # Places in its float32 view, which begins at FLOATS.
 FLOATS, DRAFT_PROBS, CHOSEN_PROBS, FULL_PROBS = 64, 0, 16, 32
 STATE_SIZE = 128
+# Places in REPORT (int32, in pinned host memory), what a draft step tells the host: how many proposals it agreed with,
+# then for each of up to eight rows its own token, that one's probability as float32 bits, the runner-up (-1: unknown),
+# and the runner-up's probability.
+AGREED, OWN, OWN_PROBS, SECONDS, SECOND_PROBS, REPORT_SIZE = 0, 8, 16, 24, 32, 40
 
 ROWS = tl.constexpr(16)
-_CURSOR, _ACCEPTED, _TOKENS, _CHOSEN = tl.constexpr(1), tl.constexpr(2), tl.constexpr(8), tl.constexpr(32)
+_CURSOR, _ACCEPTED, _TOKENS, _CHOSEN = tl.constexpr(1), tl.constexpr(2), tl.constexpr(8), tl.constexpr(44)
 _DRAFT_PROBS, _CHOSEN_PROBS, _FULL_PROBS = tl.constexpr(0), tl.constexpr(16), tl.constexpr(32)
+_OWN, _OWN_PROBS = tl.constexpr(OWN), tl.constexpr(OWN_PROBS)
+_SECONDS, _SECOND_PROBS = tl.constexpr(SECONDS), tl.constexpr(SECOND_PROBS)
 
 
 @triton.jit
@@ -67,7 +75,7 @@ def embed_kernel(
 
 
 @triton.jit
-def _peak(peaks, peak_ids, row, PARTS: tl.constexpr, PARTS_PADDED: tl.constexpr):
+def peak_of_rows(peaks, peak_ids, row, PARTS: tl.constexpr, PARTS_PADDED: tl.constexpr):
     """For each of `row`: the best logit, its id (the lowest on ties), and sum exp(logit - best), from the partials.
 
     A row with a NaN gets the sum NaN and an id that exists, so that nothing reads beyond the embedding with it.
@@ -84,26 +92,42 @@ def _peak(peaks, peak_ids, row, PARTS: tl.constexpr, PARTS_PADDED: tl.constexpr)
 
 
 @triton.jit
+def add_proposals(state, floats, report, row, token, probability, second, second_probability, ROWS: tl.constexpr):
+    """Extend the block by the proposals that are the draft's own tokens and the token after them; move the cursor."""
+    used = row < ROWS
+    cursor = tl.load(state + _CURSOR)
+    proposal = tl.load(state + _TOKENS + cursor + 1 + row, mask=row < ROWS - 1, other=-1)
+    agreed = tl.min(tl.where((proposal == token) | (row >= ROWS), ROWS, row), 0)
+    tl.debug_barrier()  # no thread may see the new state before all have read the old one
+    added = used & (row <= agreed)
+    tl.store(state + _TOKENS + cursor + 1 + row, token, mask=added)
+    tl.store(floats + _DRAFT_PROBS + cursor + row, probability, mask=added)
+    tl.store(state + _CURSOR, cursor + agreed + 1)
+    tl.store(report, agreed)
+    tl.store(report + _OWN + row, token, mask=used)
+    tl.store(report + _OWN_PROBS + row, probability.to(tl.int32, bitcast=True), mask=used)
+    tl.store(report + _SECONDS + row, second, mask=used)
+    tl.store(report + _SECOND_PROBS + row, second_probability.to(tl.int32, bitcast=True), mask=used)
+
+
+@triton.jit
 def propose_kernel(
     state,
     floats,
     peaks,
     peak_ids,
+    report,
     PARTS: tl.constexpr,
     PARTS_PADDED: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ):
-    """End of a draft step: the best token becomes the next proposal, and the cursor moves on."""
+    """End of a draft step of one row: the best token becomes the next proposal, and the cursor moves on."""
     if DEPENDENT:
         launch_dependents()
         wait_for_predecessor()
     row = tl.arange(0, 1)
-    _, token, total = _peak(peaks, peak_ids, row, PARTS, PARTS_PADDED)
-    cursor = tl.load(state + _CURSOR)
-    tl.debug_barrier()  # no thread may see the new cursor before all have read the old one
-    tl.store(state + _TOKENS + cursor + 1 + row, token)
-    tl.store(floats + _DRAFT_PROBS + cursor + row, 1.0 / total)
-    tl.store(state + _CURSOR, cursor + 1)
+    _, token, total = peak_of_rows(peaks, peak_ids, row, PARTS, PARTS_PADDED)
+    add_proposals(state, floats, report, row, token, 1.0 / total, row - 1, 0.0 * total, 1)
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -128,7 +152,7 @@ def judge_kernel(
         launch_dependents()
         wait_for_predecessor()
     row = tl.arange(0, ROWS)
-    best, token, total = _peak(peaks, peak_ids, row, PARTS, PARTS_PADDED)
+    best, token, total = peak_of_rows(peaks, peak_ids, row, PARTS, PARTS_PADDED)
     proposal = tl.load(state + _TOKENS + 1 + row)
     drafted = row < rows - 1
     logit = tl.load(logits + row * vocabulary + proposal, mask=drafted, other=float("-inf"))

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from engine.kernels.triton.hardware import launch_dependents, wait_for_predecessor
-from engine.kernels.triton.judge import ACCEPTED, CHOSEN, CHOSEN_PROBS, CURSOR, DRAFT_PROBS, FULL_PROBS, TOKENS
+from engine.kernels.triton.judge import ACCEPTED, CHOSEN, CHOSEN_PROBS, CURSOR, FULL_PROBS, TOKENS, add_proposals
 from engine.kernels.triton.noise import exponentials, hash_words
 from engine.kernels.triton.threshold import (
     DIGITS,
@@ -34,7 +34,7 @@ _PARTIALS, _DIGITS = tl.constexpr(PARTIALS), tl.constexpr(DIGITS)
 _TOP_P, _MIN_P, _DRAWS = tl.constexpr(TOP_P), tl.constexpr(MIN_P), tl.constexpr(DRAWS)
 _CURSOR, _ACCEPTED = tl.constexpr(CURSOR), tl.constexpr(ACCEPTED)
 _TOKENS, _CHOSEN = tl.constexpr(TOKENS), tl.constexpr(CHOSEN)
-_DRAFT_PROBS, _CHOSEN_PROBS = tl.constexpr(DRAFT_PROBS), tl.constexpr(CHOSEN_PROBS)
+_CHOSEN_PROBS = tl.constexpr(CHOSEN_PROBS)
 _FULL_PROBS = tl.constexpr(FULL_PROBS)
 
 
@@ -131,21 +131,20 @@ def propose_raced_kernel(
     floats,
     partials,
     partial_ids,
+    report,
+    ROWS_: tl.constexpr,
+    ROWS_PADDED: tl.constexpr,
     PARTS: tl.constexpr,
     PARTS_PADDED: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ):
-    """End of a draft step: the winner becomes the next proposal, and the cursor moves on."""
+    """End of a draft step of ROWS_ rows: the winner of each row, as judge.add_proposals takes them."""
     if DEPENDENT:
         launch_dependents()
         wait_for_predecessor()
-    row = tl.arange(0, 1)
-    token, probability, _ = _outcome(partials, partial_ids, row, row == 0, PARTS, PARTS_PADDED)
-    cursor = tl.load(state + _CURSOR)
-    tl.debug_barrier()  # no thread may see the new cursor before all have read the old one
-    tl.store(state + _TOKENS + cursor + 1 + row, token)
-    tl.store(floats + _DRAFT_PROBS + cursor + row, probability)
-    tl.store(state + _CURSOR, cursor + 1)
+    row = tl.arange(0, ROWS_PADDED)
+    token, probability, _ = _outcome(partials, partial_ids, row, row < ROWS_, PARTS, PARTS_PADDED)
+    add_proposals(state, floats, report, row, token, probability, row * 0 - 1, probability * 0.0, ROWS_)
 
 
 @triton.jit(do_not_specialize=["rows"])

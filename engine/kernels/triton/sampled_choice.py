@@ -94,14 +94,17 @@ class SampledChoice:
             num_warps=8,
         )
 
-    def launch_propose(self) -> None:
-        """After the logits of a draft step (row 0): the chosen token becomes the proposal at the cursor."""
-        self._race(1, at_cursor=True)
+    def launch_propose(self, rows: int, report: Tensor) -> None:
+        """After the logits of a draft step of `rows` rows: extend the block and report (see judge.py)."""
+        self._race(rows, at_cursor=True)
         race.propose_raced_kernel[(1,)](
             self._state,
             self._floats,
             self._partials,
             self._partial_ids,
+            report,
+            ROWS_=rows,
+            ROWS_PADDED=triton.next_power_of_2(rows),
             **self._parts_and_launch(),
             num_warps=4,
         )

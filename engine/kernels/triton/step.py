@@ -1,13 +1,11 @@
 """One decode step on the card as a chain of kernel launches: five a layer, the same chain for every width.
 
-`StepBuffers` is the memory a step works in, `FusedLayer` the weights of a layer as the kernels read them, `StepKernels`
-launches. Nothing here knows graphs or conversations.
+Nothing here knows graphs or conversations; what the kernels read and work in is in step_memory.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 import triton
@@ -19,97 +17,17 @@ from engine.kernels.triton.hardware import supports_dependent_launch
 from engine.kernels.triton.layer_norm import layer_norm_kernel
 from engine.kernels.triton.matmul import matmul_kernel
 from engine.kernels.triton.sampled_choice import SampledChoice
+from engine.kernels.triton.siblings import judge_siblings_kernel, settle_kernel
+from engine.kernels.triton.step_memory import BLOCK_KEYS, ROWS, FusedLayer, FusedModel, StepBuffers
 from engine.kernels.triton.tiles import Role, Tile
 
-ROWS = 16  # of a decode step: a verify pass is at most this wide
 PROMPT_ROWS = 64  # of a pass over a piece of a prompt
-BLOCK_KEYS = 128
 ATTENTION_WARPS = 8
-SPLIT_CHUNK = 8  # splits that attention combines at a time
+SETTLE_BLOCK = 1024  # values of a cache row that a program moves
 PROJECT, RESIDUAL, GATED, LOGITS, RELU = range(5)
 FLOAT16_SHRINK = 16.0  # stream * gain / 16 stays far inside float16; a power of two, so nothing is rounded by it
 
 Tensor = torch.Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class FusedLayer:
-    """Weights of one layer. qkv [(heads + 2 kv) dim, hidden], gate_up [2 intermediate, hidden]; norms float32.
-
-    A layer whose norms have biases is OPT's: LayerNorm, and `gate_up` is the one [intermediate, hidden] matrix in
-    front of a ReLU.
-    """
-
-    attention_norm: Tensor
-    qkv: Tensor
-    qkv_bias: Tensor | None
-    output: Tensor
-    output_bias: Tensor | None
-    mlp_norm: Tensor
-    gate_up: Tensor
-    down: Tensor
-    down_bias: Tensor | None
-    cache: Tensor
-    attention_norm_bias: Tensor | None = None
-    mlp_norm_bias: Tensor | None = None
-    up_bias: Tensor | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FusedModel:
-    """The whole model as the kernels read it. output: [vocabulary, hidden], the embedding where the two are tied.
-
-    positions: learned position embeddings [places, hidden] that begin at row `first_place`; None where rotary.
-    """
-
-    layers: tuple[FusedLayer, ...]
-    embedding: Tensor
-    final_norm: Tensor
-    output: Tensor
-    cosine: Tensor
-    sine: Tensor
-    final_norm_bias: Tensor | None = None
-    positions: Tensor | None = None
-    first_place: int = 0
-
-
-class StepBuffers:
-    """Activations of `rows` rows, partial results, and the state that steps hand on (see judge.py)."""
-
-    def __init__(
-        self, config: ModelConfig, tiles: dict[Role, Tile], positions: int, model: FusedModel, height: int = ROWS
-    ) -> None:
-        device, dtype = model.embedding.device, model.embedding.dtype
-        heads = config.heads * config.head_dim
-        group = config.heads // config.kv_heads
-
-        def rows(width: int, type_: torch.dtype = dtype) -> Tensor:
-            return torch.zeros(height, width, dtype=type_, device=device)
-
-        self.height = height
-        self.stream = rows(config.hidden_size, torch.float32)
-        self.scaled = rows(config.hidden_size)
-        self.qkv = rows(heads + 2 * config.kv_heads * config.head_dim)
-        self.attended = rows(heads)
-        self.activated = rows(config.intermediate_size)
-        self.logits = torch.zeros(ROWS, config.vocabulary, device=device)
-        self.attention_parts = triton.cdiv(config.hidden_size, tiles[Role.OUTPUT].block_n)
-        self.mlp_parts = triton.cdiv(config.hidden_size, tiles[Role.DOWN].block_n)
-        self.attention_squares = torch.zeros(self.attention_parts, height, device=device)
-        self.mlp_squares = torch.zeros(self.mlp_parts, height, device=device)
-        self.peak_parts = triton.cdiv(config.vocabulary, tiles[Role.LOGITS].block_n)
-        self.peaks = torch.zeros(self.peak_parts, 2, ROWS, device=device)
-        self.peak_ids = torch.zeros(self.peak_parts, ROWS, dtype=torch.int32, device=device)
-        self.tile = triton.next_power_of_2(ROWS * group)
-        self.splits = triton.cdiv(positions, BLOCK_KEYS) + SPLIT_CHUNK
-        blocks = height // ROWS
-        shape = (blocks, config.kv_heads, self.splits, self.tile)
-        self.partial_out = torch.zeros(*shape, config.head_dim, device=device)
-        self.partial_max = torch.zeros(shape, device=device)
-        self.partial_sum = torch.zeros(shape, device=device)
-        self.arrivals = torch.zeros(blocks, config.kv_heads, dtype=torch.int32, device=device)
-        self.state = torch.zeros(judge.STATE_SIZE, dtype=torch.int32, device=device)
-        self.floats = self.state[judge.FLOATS :].view(torch.float32)
 
 
 class StepKernels:
@@ -124,13 +42,17 @@ class StepKernels:
         self._programs = max(1, _multiprocessors(model.embedding.device) // config.kv_heads)  # one wave of the card
         self._shrink = FLOAT16_SHRINK if model.embedding.dtype == torch.float16 else 1.0
 
-    def full(self, rows: int, sampled: SampledChoice | None = None) -> None:
+    def full(self, rows: int, sampled: SampledChoice | None = None, *, siblings: bool = False) -> None:
         """A full pass over the block's first `rows` tokens; judges them and readies the state.
 
-        sampled: chooses the tokens by its settings; None takes the best.
+        sampled: chooses the tokens by its settings; None takes the best. siblings: rows behind state[CHAIN] are
+        siblings (see siblings.py; best tokens and rotary positions only).
         """
-        self._forward(rows, frozenset(), frozenset(), at_cursor=False)
+        self._forward(rows, frozenset(), frozenset(), at_cursor=False, siblings=siblings)
         b = self._buffers
+        if siblings:
+            self._judge_siblings(rows)
+            return
         if sampled is not None:
             sampled.launch_judge(rows)
             return
@@ -149,24 +71,60 @@ class StepKernels:
             **self._launch(),
         )
 
+    def _judge_siblings(self, rows: int) -> None:
+        b, config = self._buffers, self._config
+        judge_siblings_kernel[(1,)](
+            b.state,
+            b.floats,
+            b.logits,
+            b.peaks,
+            b.peak_ids,
+            rows,
+            config.vocabulary,
+            PARTS=b.peak_parts,
+            PARTS_PADDED=triton.next_power_of_2(b.peak_parts),
+            DEPENDENT=self._dependent,
+            num_warps=8,
+            **self._launch(),
+        )
+        stride = 2 * config.kv_heads * config.head_dim
+        settle_kernel[(len(self._model.layers), triton.cdiv(stride, SETTLE_BLOCK))](
+            b.state,
+            b.caches,
+            self._model.layers[0].cache,
+            STRIDE=stride,
+            BLOCK=SETTLE_BLOCK,
+            DEPENDENT=self._dependent,
+            num_warps=4,
+            **self._launch(),
+        )
+
     def prompt(self) -> None:
         """A pass over as many prompt tokens as the buffers are high: fills the cache, makes no logits."""
         self._blocks(self._buffers.height, frozenset(), frozenset(), at_cursor=False)
 
     def draft(
-        self, skipped_attention: Sequence[int], skipped_mlp: Sequence[int], sampled: SampledChoice | None = None
+        self,
+        skipped_attention: Sequence[int],
+        skipped_mlp: Sequence[int],
+        report: Tensor,
+        sampled: SampledChoice | None = None,
     ) -> None:
-        """A draft step at the cursor, without the named blocks; the chosen token becomes the next proposal."""
+        """A draft step of full weights at the cursor, without the named blocks; its token becomes the next proposal.
+
+        report: see judge.py.
+        """
         self._forward(1, frozenset(skipped_attention), frozenset(skipped_mlp), at_cursor=True)
         b = self._buffers
         if sampled is not None:
-            sampled.launch_propose()
+            sampled.launch_propose(1, report)
             return
         judge.propose_kernel[(1,)](
             b.state,
             b.floats,
             b.peaks,
             b.peak_ids,
+            report,
             PARTS=b.peak_parts,
             PARTS_PADDED=triton.next_power_of_2(b.peak_parts),
             DEPENDENT=self._dependent,
@@ -175,15 +133,27 @@ class StepKernels:
         )
 
     def _forward(
-        self, rows: int, skipped_attention: frozenset[int], skipped_mlp: frozenset[int], *, at_cursor: bool
+        self,
+        rows: int,
+        skipped_attention: frozenset[int],
+        skipped_mlp: frozenset[int],
+        *,
+        at_cursor: bool,
+        siblings: bool = False,
     ) -> None:
-        squares, parts = self._blocks(rows, skipped_attention, skipped_mlp, at_cursor=at_cursor)
+        squares, parts = self._blocks(rows, skipped_attention, skipped_mlp, at_cursor=at_cursor, siblings=siblings)
         b, model = self._buffers, self._model
         self._layer_norm(model.final_norm, model.final_norm_bias, rows)
         self._matmul(Role.LOGITS, LOGITS, b.scaled, model.output, None, b.logits, rows, squares, parts)
 
     def _blocks(
-        self, rows: int, skipped_attention: frozenset[int], skipped_mlp: frozenset[int], *, at_cursor: bool
+        self,
+        rows: int,
+        skipped_attention: frozenset[int],
+        skipped_mlp: frozenset[int],
+        *,
+        at_cursor: bool,
+        siblings: bool = False,
     ) -> tuple[Tensor, int]:
         """Embedding and all blocks; the partial sums of squares that the final norm needs, and how many."""
         b, model = self._buffers, self._model
@@ -197,7 +167,7 @@ class StepKernels:
             if attends:
                 self._layer_norm(layer.attention_norm, layer.attention_norm_bias, rows)
                 self._matmul(Role.QKV, PROJECT, b.scaled, layer.qkv, layer.qkv_bias, b.qkv, rows, squares, parts)
-                self._attention(layer.cache, rows, at_cursor)
+                self._attention(layer.cache, rows, at_cursor, siblings)
                 squares, parts = b.attention_squares, b.attention_parts
                 self._add(Role.OUTPUT, b.attended, layer.output, layer.output_bias, following, squares, rows)
             else:
@@ -304,7 +274,7 @@ class StepKernels:
             **self._launch(),
         )
 
-    def _attention(self, cache: Tensor, rows: int, at_cursor: bool) -> None:
+    def _attention(self, cache: Tensor, rows: int, at_cursor: bool, siblings: bool) -> None:
         b, model, config = self._buffers, self._model, self._config
         attention_kernel[(config.kv_heads, self._programs, triton.cdiv(rows, ROWS))](
             b.qkv,
@@ -329,6 +299,7 @@ class StepKernels:
             ROTATES=self._model.positions is None,
             AT_CURSOR=at_cursor,
             DEPENDENT=self._dependent,
+            SIBLINGS=siblings,
             num_warps=ATTENTION_WARPS,
             num_stages=2,
             **self._launch(),

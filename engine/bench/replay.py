@@ -1,0 +1,141 @@
+"""Acceptance traces replayed on a card: the engine's own stepper and controller, the real kernels of a model's shape.
+
+Only what the tokens *are* comes from the trace: every draft step and every full pass runs on the card, with random
+weights, always from the same cache length on. Speed-ups are wall time over wall time, bookkeeping included.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from engine.bench.random_draft import random_draft
+from engine.bench.shapes import Shape, random_model
+from engine.bench.simulate import Replayed, replay
+from engine.bench.traces import Trace
+from engine.kernels.triton.choose_tiles import choose_tiles
+from engine.kernels.triton.draft_step import MAX_ROWS, DraftBuffers, DraftKernels
+from engine.kernels.triton.sampled_choice import SampledChoice
+from engine.kernels.triton.step import StepKernels
+from engine.kernels.triton.step_memory import ROWS, StepBuffers
+from engine.model.decode_graphs import DecodeGraphs
+from engine.model.fused import shapes_of
+from engine.settings import Sampling
+from engine.speculation.controller import GammaController
+
+POSITIONS = 4096
+PLAIN_TOKENS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayReport:
+    """One way of speculating over some traces. speed_up: wall time of plain decoding over wall time of the replay."""
+
+    name: str
+    acceptance: float
+    tokens: int
+    tokens_per_cycle: float
+    draft_cost: float
+    speed_up: float
+    looked_up: int
+    siblings_taken: int
+
+
+class CardClock:
+    """Implements engine.bench.simulate.Clock by doing the passes: seconds of the host for each."""
+
+    def __init__(self, shape: Shape, dtype: torch.dtype, kv_length: int) -> None:
+        device = torch.device("cuda", torch.cuda.current_device())
+        config = shape.config
+        cache_shape = (POSITIONS, 2, config.kv_heads, config.head_dim)
+        caches = [torch.randn(cache_shape, dtype=dtype, device=device) for _ in range(config.layers)]
+        model = random_model(config, dtype, device, caches, POSITIONS)
+        tiles, _ = choose_tiles(shapes_of(config), dtype, device)
+        buffers = StepBuffers(config, tiles, POSITIONS, model)
+        kernels = StepKernels(config, model, buffers, tiles, config.vocabulary)
+        sampled = SampledChoice(buffers.state, buffers.floats, buffers.logits, config.vocabulary)
+        self._graphs = DecodeGraphs(kernels, buffers, lambda done, total: None, sampled, siblings=True)
+        copy = random_draft(config, model)
+        draft = DraftKernels(
+            config, copy, DraftBuffers(config, copy, buffers.state, buffers.logits, buffers.report), config.vocabulary
+        )
+        self._graphs.use_draft(draft.step, MAX_ROWS, lambda done, total: None)
+        self._kv_length, self._drafted, self._begun = kv_length, 0, False
+
+    def choose_by(self, settings: Sampling) -> None:
+        """Choose tokens by these settings from now on."""
+        self._graphs.choose_by(settings, 0, ())
+
+    def draft(self, rows: int) -> float:
+        """See Clock.draft."""
+        began = time.perf_counter()
+        self._begin()
+        self._graphs.draft(self._drafted, [7] * (rows - 1))
+        self._drafted += rows
+        return time.perf_counter() - began
+
+    def verify(self, rows: int, siblings: int) -> float:
+        """See Clock.verify. Whatever the random model says, the cycle after it starts from the same length."""
+        began = time.perf_counter()
+        self._begin()
+        tail = rows - 1 - siblings - min(self._drafted, rows - 1 - siblings)
+        self._graphs.judge(rows - 1 - siblings - tail, [7] * tail, [(0, 9)] * siblings)
+        self._begun = False
+        return time.perf_counter() - began
+
+    def step_seconds(self, rows: int) -> float:
+        """Seconds of the card for a draft step, median of replays in a row."""
+        seconds = []
+        for _ in range(5):
+            self._graphs.begin(self._kv_length, [5] * 16)
+            seconds.append(self._graphs.timed(lambda: self._graphs.run_draft(rows), 3))
+        return statistics.median(seconds)
+
+    def plain_seconds(self) -> float:
+        """Wall seconds of a plain step, one after the other as a reply makes them: median."""
+        self._graphs.begin(self._kv_length, [5])
+        self._begun = False
+        seconds = []
+        for _ in range(PLAIN_TOKENS):
+            began = time.perf_counter()
+            self._graphs.judge(0, (), ())
+            seconds.append(time.perf_counter() - began)
+        return statistics.median(seconds)
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._graphs.begin(self._kv_length, [5])
+            self._drafted, self._begun = 0, True
+
+
+def replay_traces(
+    clock: CardClock, traces: Sequence[Trace], name: str, *, cascade: bool, siblings: bool, kv_length: int
+) -> ReplayReport:
+    """Make every traced reply again on the card and compare with as many plain steps."""
+    plain = clock.plain_seconds()
+    began = time.perf_counter()
+    made: Replayed = replay(
+        traces,
+        clock,
+        GammaController(),
+        cascade=cascade,
+        siblings=siblings,
+        most_siblings=ROWS - 2 if siblings else 0,
+        draft_rows=MAX_ROWS,
+    )
+    seconds = time.perf_counter() - began
+    plain = (plain + clock.plain_seconds()) / 2
+    return ReplayReport(
+        name=name,
+        acceptance=made.acceptance,
+        tokens=made.tokens,
+        tokens_per_cycle=made.tokens_per_cycle,
+        draft_cost=clock.step_seconds(1) / plain,
+        speed_up=made.tokens * plain / seconds,
+        looked_up=made.looked_up,
+        siblings_taken=made.taken,
+    )

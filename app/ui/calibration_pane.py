@@ -46,6 +46,8 @@ class CalibrationPane(QDialog):
         self.outcome = _wrapped(ToneLabel("", "text", PX_TEXT, QFont.Weight.DemiBold))
         self.outcome.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.table = FindingsTable()
+        key = self.tr("c: cost of a draft step · α: acceptance · S: speed, both against plain decoding")
+        self._key = ToneLabel(key, "text2", PX_LABEL)
         self.stop_button = TextButton(self.tr("Stop"), "secondary", "stop")
         self.stop_button.clicked.connect(self._stop)
         self.again_button = TextButton(self.tr("Calibrate again"), "secondary")
@@ -141,6 +143,7 @@ class CalibrationPane(QDialog):
         self._scroll.setWidget(holder)
         buttons = QHBoxLayout()
         buttons.setSpacing(SPACING_PART)
+        buttons.addWidget(self._key)
         buttons.addStretch(1)
         for button in (self.stop_button, self.again_button, self.close_button):
             buttons.addWidget(button)

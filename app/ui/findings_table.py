@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtGui import QFont
+from PySide6.QtGui import QFont, QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
-from app.theme import PX_CONTROL, PX_LABEL, SPACING_INNER, SPACING_WIDE
+from app.theme import PX_CONTROL, PX_LABEL, SPACING_BLOCK, SPACING_WIDE, active
 from app.ui.panel import Panel, ToneLabel
 from engine.calibration.report import Finding, Verdict
 
@@ -48,7 +48,7 @@ class FindingsTable(Panel):
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, SPACING_WIDE, 0)
         self._grid.setHorizontalSpacing(SPACING_WIDE)
-        self._grid.setVerticalSpacing(SPACING_INNER)
+        self._grid.setVerticalSpacing(SPACING_BLOCK)
         self._grid.setColumnStretch(COLUMNS - 1, 1)
         headings = (
             (self.tr("Draft"), ""),
@@ -62,6 +62,14 @@ class FindingsTable(Panel):
             label = ToneLabel(words, "text2", PX_LABEL, QFont.Weight.Medium)
             label.setToolTip(tip)
             self._grid.addWidget(label, 0, column, _alignment(column))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A hairline above every row."""
+        super().paintEvent(event)
+        painter = QPainter(self)
+        line = active().color("line")
+        for row in self._rows:
+            painter.fillRect(0, row[0].y() - SPACING_BLOCK // 2, self.width(), 1, line)
 
     @property
     def rows(self) -> list[list[str]]:

@@ -143,8 +143,9 @@ class SettingRow(QWidget):
         self._say(sentence)
 
     def _say(self, sentence: str) -> None:
-        declared = help_text(declaration(self.name), default_of(self.name))
-        self._help.setText(f"{declared} {sentence}" if sentence else declared)
+        declared = declaration(self.name)
+        usual = help_text(declared, default_of(self.name))
+        self._help.setText(f"{words(declared.help)} {sentence}" if sentence else usual)
         (self.editor.focusProxy() or self.editor).setAccessibleDescription(self._help.text())
 
 

@@ -149,11 +149,11 @@ class SettingsPane(Panel):
         """The draft that the loaded model has; what its device has no use for is disabled, with the reason."""
         self.calibration.show_model(info)
         able = info.ingredients if info is not None else None
-        obstacle = self.tr("The draft of this model on this device cannot do it.")
+        obstacle = self.tr("Not possible for this model on this device.")
         for name, counts in usable(able).items() if able is not None else ((name, True) for name in OWN_DIALS[1:]):
             self._rows[name].set_obstacle("" if counts else obstacle)
         missing = missing_widths(able) if able is not None else ()
-        widths = self.tr("The draft of this model on this device has not all of them.")
+        widths = self.tr("Not all are possible for this model on this device.")
         self._rows["draft_weight_bits"].set_missing(missing, widths if missing else "")
 
     def show_state(self, state: HostState) -> None:

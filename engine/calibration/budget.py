@@ -17,8 +17,9 @@ class Stage(Enum):
     WEIGHTS = "Measuring weights", 0.36
     INGREDIENTS = "Measuring ingredients", 0.62
     BLOCKS = "Measuring skipped blocks", 0.84
-    TOGETHER = "Measuring ingredients together", 0.93
-    FINAL = "Measuring the best again", 0.97
+    TOGETHER = "Measuring ingredients together", 0.89
+    FINAL = "Measuring the best again", 0.94
+    WINDOW = "Measuring far into a text", 0.98
     FEW_ROWS = "Timing draft passes", 1.0
 
     def __init__(self, words: str, until: float) -> None:

@@ -91,11 +91,11 @@ class _Calibration:
         self._ingredients(choice)
         self._blocks(choice)
         choice.fill(trials.measuring(Stage.TOGETHER))
-        window = self._window(choice)
-        best = self._final(choice, weights)
-        lines = [_weights_line(trial, best, choice) for trial in weights]
+        final = self._final(choice, weights)
+        best, window = self._window(final)
+        lines = [_weights_line(trial, final, choice) for trial in weights]
         others = [*choice.findings(best), *window, *self.untried, *plan.unable(able)]
-        self.findings = tuple(lines + self._as_before(best, choice) + others)
+        self.findings = tuple(lines + self._as_before(final, choice) + others)
         trials.use(best.recipe)
         trials.release(best.recipe)
         self.few_rows = trials.time_few_rows()
@@ -156,23 +156,24 @@ class _Calibration:
         else:
             self._climb(choice, ladder, Stage.BLOCKS, 0.5)
 
-    def _window(self, choice: Choice) -> list[Finding]:
-        """Try a KV window where it would matter: far from the beginning of a long text."""
+    def _window(self, best: Trial) -> tuple[Trial, list[Finding]]:
+        """Try a KV window on top of the best where it would matter: far from the beginning of a long text."""
         able, name = self.subject.runner.ingredients, "KV window"
-        if not able.kv_window:
-            return []
+        if not able.kv_window or best.recipe.kv_window is not None:
+            return best, []
         text, obstacle = self.trials.long_text(LONG_CONTEXT, LONG_TOKENS, self.subject.end_ids)
         if text is None:
             self._leave(name, obstacle)
-            return []
+            return best, []
         label = f"the last {plan.KV_WINDOW} positions attended to"
-        without = self.trials.trial(choice.best.recipe, label, (text,))
-        trial = self.trials.trial(replace(choice.best.recipe, kv_window=plan.KV_WINDOW), label, (text,))
+        without = self.trials.trial(best.recipe, label, (text,))
+        trial = self.trials.trial(replace(best.recipe, kv_window=plan.KV_WINDOW), label, (text,))
         where = f"at {LONG_CONTEXT:,} positions"
         if not trial.gains_on(without):
-            return [trial.finding(Verdict.OFF, f"{where} {loss_in_words(without, trial)}")]
-        choice.best = replace(choice.best, recipe=trial.recipe)
-        return [trial.finding(Verdict.ON, f"{where} S from {without.speed_up:.2f} to {trial.speed_up:.2f}")]
+            return best, [trial.finding(Verdict.OFF, f"{where} {loss_in_words(without, trial)}")]
+        return replace(best, recipe=trial.recipe), [
+            trial.finding(Verdict.ON, f"{where} S from {without.speed_up:.2f} to {trial.speed_up:.2f}")
+        ]
 
     def _final(self, choice: Choice, weights: list[Trial]) -> Trial:
         """The best recipe of all, measured again over all texts.

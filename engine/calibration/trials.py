@@ -16,7 +16,7 @@ from engine.errors import BadSetting, SpecularError, is_out_of_memory
 from engine.model.runner import Runner
 from engine.recipe import Recipe
 
-LEAST_TOKENS, MOST_TOKENS = 32, 320  # that the model chooses, and its drafts are compared with
+LEAST_TOKENS, MOST_TOKENS = 32, 480  # that the model chooses, and its drafts are compared with
 REPLIES_SHARE = 0.1  # of the time, for choosing them
 SCREENED = 0.6  # of them, for the first look at every ingredient; the last look is at all
 READING_COST = 0.3  # of a plain step, at most, that a token of a prompt takes
@@ -161,8 +161,9 @@ class Trials:
         if self._runner.capacity < context + tokens:
             return None, "the context is too short for it to matter"
         seconds = ((context + tokens) * READING_COST + tokens) * self.bench.plain_seconds + 2 * self._usual
-        if not self._budget.allows(Stage.TOGETHER, seconds):
+        if not self._budget.allows(Stage.WINDOW, seconds):
             return None, self.no_time
+        self._budget.tell(Stage.WINDOW, 0.0)
         joined = [token for text in self.texts for token in text.ids]
         prompt = (joined * (context // len(joined) + 1))[:context]
         made = own_replies(

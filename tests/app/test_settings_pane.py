@@ -111,7 +111,7 @@ def test_dials_that_the_device_has_no_use_for_are_disabled_with_the_reason(
 ) -> None:
     live.set("draft_own", True)
     pane.show_model(replace(model_info(), ingredients=Ingredients((16, 4), kv_window=True)))
-    reason = "The draft of this model on this device cannot do it."
+    reason = "Not possible for this model on this device."
     for name in OWN_DIALS[1:]:
         row = pane.row(name)
         disabled = name not in ("skipped_sublayers", "kv_window")
@@ -121,7 +121,7 @@ def test_dials_that_the_device_has_no_use_for_are_disabled_with_the_reason(
         assert described.accessibleDescription().endswith(reason) is disabled
     widths = {words: button(pane, "draft_weight_bits", words) for words in ("Same", "8 bit", "4 bit", "3 bit")}
     assert {words for words, found in widths.items() if found.isEnabled()} == {"Same", "4 bit"}
-    assert "has not all of them" in widths["8 bit"].toolTip() and widths["4 bit"].toolTip() == ""
+    assert "Not all are possible" in widths["8 bit"].toolTip() and widths["4 bit"].toolTip() == ""
     qtbot.mouseClick(widths["3 bit"], Qt.MouseButton.LeftButton)
     assert live.current.draft_weight_bits == 8
     pane.show_model(None)

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from engine.bench.record import TRACED_TOKENS, record_trace
+from engine.bench.traces import Trace
 from engine.calibration.report import CalibrationProgress, CalibrationReport
 from engine.calibration.session import calibrate_loaded, check_minutes
 from engine.errors import (
@@ -17,7 +19,6 @@ from engine.errors import (
     LoadCancelled,
     NoModel,
     NumericFault,
-    PromptTooLong,
     SpecularError,
     is_out_of_memory,
 )
@@ -31,9 +32,9 @@ from engine.prove_prompts import PROMPTS, ProofPrompt
 from engine.records import Event, Finished, LoadProgress, ModelInfo, StopReason
 from engine.sampling.sampler import Sampler
 from engine.settings import GenerateRequest, Message, Sampling
+from engine.speculation.choose_stepper import make_stepper
 from engine.speculation.controller import GammaController
 from engine.speculation.cycle import Limits, ReplyLoop
-from engine.speculation.choose_stepper import make_stepper
 from engine.text.reply import ReplyText
 
 
@@ -100,13 +101,6 @@ class Engine:
         loaded = self._require_model()
         self._require_idle()
         prompt = loaded.prompt_ids(request)
-        if len(prompt) >= loaded.runner.capacity:
-            raise PromptTooLong(
-                f"The prompt has {len(prompt)} tokens, but the context holds {loaded.runner.capacity}, "
-                "and the reply needs room too."
-            )
-        if not prompt:
-            raise PromptTooLong("The prompt is empty: there is no token to start from.")
         self._use_recipe(loaded, request)
         sampler = self._sampler(loaded, request)
         controller = self._controller(loaded, request)
@@ -193,6 +187,31 @@ class Engine:
         self._busy = True
         try:
             return calibrate_loaded(loaded, minutes, progress, cancelled)
+        finally:
+            self._busy = False
+
+    def record_trace(self, request: GenerateRequest, set_name: str = "") -> Trace:
+        """Make the reply of a request again, noting what the draft proposes at every token: see engine.bench.record.
+
+        At most 256 tokens where the request has no limit. Raises what `generate` raises at once, and SpecularError
+        where model or draft compute NaN.
+        """
+        loaded = self._require_model()
+        self._require_idle()
+        prompt = loaded.prompt_ids(request)
+        self._use_recipe(loaded, request)
+        self.forget()
+        self._busy = True
+        try:
+            return record_trace(
+                loaded.runner,
+                self._sampler(loaded, request),
+                prompt,
+                TRACED_TOKENS if request.max_new_tokens is None else max(1, request.max_new_tokens),
+                end_ids=loaded.end_ids(bool(request.messages)),
+                model=loaded.info.name,
+                set_name=set_name,
+            )
         finally:
             self._busy = False
 

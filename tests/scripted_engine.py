@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from engine.bench.traces import Trace
 from engine.errors import ModelFileError, SpecularError
 from engine.recipe import Recipe
 from engine.records import (
@@ -67,6 +68,8 @@ class ScriptedEngine:
         self.cycles = cycles
         self.tail = tail
         self.requests: list[GenerateRequest] = []
+        self.traced: list[GenerateRequest] = []
+        self.trace = Trace((1,), (2,), (((2, 0.5),),), (0.5,), {}, "m", "")
         self.loads: list[tuple[str, int | None, str | None]] = []
         self.closed = False
         self.before_cycle: Callable[[int], None] = lambda index: None
@@ -105,6 +108,10 @@ class ScriptedEngine:
         if self.failure:
             reason = StopReason.FAILED
         yield Finished(reason, self.tail, 5, 0, made, 0.1, 0.2, 42, self.failure)
+
+    def record_trace(self, request: GenerateRequest) -> Trace:
+        self.traced.append(request)
+        return self.trace
 
     def stop(self) -> None:
         self._stopped = True

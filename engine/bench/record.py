@@ -8,6 +8,8 @@ from engine.bench.traces import RANKS, Ranked, Trace
 from engine.model.runner import MAX_DECODE_ROWS, Runner
 from engine.sampling.sampler import Sampler
 
+TRACED_TOKENS = 256  # where nobody says how long
+
 
 def record_trace(
     runner: Runner,
@@ -25,7 +27,7 @@ def record_trace(
     proposal too. The cache is filled from the first token on. Raises NumericFault where draft or model computes NaN,
     ValueError for a prompt that is empty or leaves the context no room.
     """
-    if not prompt or len(prompt) + 1 >= runner.capacity:
+    if not 0 < len(prompt) < runner.capacity:
         raise ValueError(f"a prompt of {len(prompt)} tokens cannot be traced in a context of {runner.capacity}")
     ids, top, probs = list(prompt), [], []
     for first in range(0, len(prompt) - 1, runner.chunk):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from engine.settings import GenerateRequest, Message, Sampling, Speculation
@@ -34,6 +35,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     generate.add_argument("--prompt", required=True, metavar="TEXT", help="what the user says")
     generate.add_argument("--raw", action="store_true", help="continue the prompt as it is, without a chat template")
     generate.add_argument("--json", action="store_true", help="print one JSON object: text, ids, cycles and figures")
+    generate.add_argument(
+        "--record-trace",
+        type=Path,
+        metavar="FILE",
+        help="note there what the draft proposes, for bench --trace",
+    )
     chat = commands.add_parser("chat", help="hold a conversation in the terminal")
     prove = commands.add_parser("prove", help="compare speculation with plain decoding, bit for bit")
     calibrate = commands.add_parser("calibrate", help="measure how the draft is best made on this computer")

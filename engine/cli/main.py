@@ -7,6 +7,8 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from engine.cli.arguments import BAD_INPUT, parse, request_for
 from engine.cli.bench import bench
@@ -15,10 +17,11 @@ from engine.cli.chat import chat
 from engine.cli.printer import ReplyPrinter
 from engine.cli.prove import prove
 from engine.cli.report import as_json, summary_line
-from engine.cli.session import INTERRUPTED, EngineLike, StatusLine, load, real_engine, reply_to
+from engine.cli.session import INTERRUPTED, EngineLike, Reply, StatusLine, load, real_engine, reply_to
 from engine.cli.terminal import colour_wanted
 from engine.errors import LoadCancelled, SpecularError
 from engine.records import StopReason
+from engine.settings import GenerateRequest
 
 
 def generate(engine: EngineLike, options: argparse.Namespace) -> int:
@@ -39,10 +42,25 @@ def generate(engine: EngineLike, options: argparse.Namespace) -> int:
         print(summary_line(reply, sampled=not request.sampling.greedy), file=sys.stderr)
     if reply.interrupted:
         return INTERRUPTED
+    if options.record_trace is not None:
+        record(engine, request, reply, options.record_trace)
     if reply.finished and reply.finished.reason is StopReason.FAILED:
         print(reply.finished.message or "The reply failed.", file=sys.stderr)
         return 1
     return 0
+
+
+def record(engine: EngineLike, request: GenerateRequest, reply: Reply, path: Path) -> None:
+    """Make the reply again and add its trace to the file. Raises SpecularError where it cannot be written."""
+    from engine.bench.traces import write_traces
+
+    if not reply.token_ids or reply.finished is None:
+        return
+    StatusLine().show("Recording the trace")
+    sampling = replace(request.sampling, seed=reply.finished.seed)
+    again = replace(request, sampling=sampling, max_new_tokens=len(reply.token_ids))
+    write_traces(path, [engine.record_trace(again)], append=True)
+    StatusLine().clear()
 
 
 COMMANDS: Mapping[str, Callable[[EngineLike, argparse.Namespace], int]] = {

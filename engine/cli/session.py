@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from engine.calibration.report import CalibrationProgress, CalibrationReport
 from engine.cli.terminal import clipped
@@ -19,6 +19,9 @@ from engine.prove_prompts import ProofPrompt
 from engine.records import CycleEvent, Event, Finished, LoadProgress, ModelInfo, PrefillProgress
 from engine.settings import GenerateRequest, Sampling
 from engine.statistics import ReplyStatistics
+
+if TYPE_CHECKING:
+    from engine.bench.traces import Trace
 
 INTERRUPTED = 130  # the exit status that shells report for a command ended by Ctrl+C
 
@@ -32,6 +35,7 @@ class EngineLike(Protocol):
     def cancel_load(self) -> None: ...
     def generate(self, request: GenerateRequest) -> Iterator[Event]: ...
     def stop(self) -> None: ...
+    def record_trace(self, request: GenerateRequest) -> Trace: ...
     def prove(
         self,
         tokens: int,

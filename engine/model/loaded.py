@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from engine.calibration import store
 from engine.calibration.device import device_identity
-from engine.errors import BadSetting
+from engine.errors import BadSetting, PromptTooLong
 from engine.files.fingerprint import fingerprint
 from engine.files.folder import ModelFolder, open_folder
 from engine.files.resolve import resolve
@@ -55,8 +55,20 @@ class LoadedModel:
         self.folder.close()
 
     def prompt_ids(self, request: GenerateRequest) -> list[int]:
-        """The request's prompt as token ids. Raises BadSetting where the model has no tokenizer or an id is unknown."""
-        return self._checked(self._any_ids(request))
+        """The request's prompt as token ids.
+
+        Raises BadSetting where the model has no tokenizer or an id is unknown, PromptTooLong where the ids leave no
+        room for a reply or there are none.
+        """
+        prompt = self._checked(self._any_ids(request))
+        if len(prompt) >= self.runner.capacity:
+            raise PromptTooLong(
+                f"The prompt has {len(prompt)} tokens, but the context holds {self.runner.capacity}, "
+                "and the reply needs room too."
+            )
+        if not prompt:
+            raise PromptTooLong("The prompt is empty: there is no token to start from.")
+        return prompt
 
     def _any_ids(self, request: GenerateRequest) -> list[int]:
         if request.prompt_ids is not None:

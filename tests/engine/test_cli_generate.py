@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.bench.traces import read_traces
 from engine.cli.main import main
 from engine.errors import PromptTooLong
 from engine.settings import Message
@@ -83,6 +84,22 @@ def test_json_holds_text_ids_cycles_and_figures(capsys: pytest.CaptureFixture[st
     assert made["speed_up"] == pytest.approx(1.5)
     assert (made["stop_reason"], made["seed"], made["prompt_tokens"], made["model"]) == ("end token", 42, 5, INFO.name)
     assert output.err == ""
+
+
+def test_a_trace_of_the_same_reply_is_added_to_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    engine = ScriptedEngine()
+    path = tmp_path / "made.gz"
+    for _ in range(2):
+        assert generate(engine, "--record-trace", str(path), "--temperature", "0.8") == 0
+    assert read_traces(path) == [engine.trace] * 2
+    asked, traced = engine.requests[0], engine.traced[0]
+    assert (traced.messages, traced.sampling.temperature) == (asked.messages, 0.8)
+    assert (traced.sampling.seed, traced.max_new_tokens) == (42, 6), "the seed that was drawn, as long as the reply"
+    capsys.readouterr()
+    assert generate(engine, "--record-trace", str(tmp_path / "none" / "made.gz")) == 2
+    assert capsys.readouterr().err.endswith("cannot be written: No such file or directory.\n")
+    assert generate(ScriptedEngine(()), "--max-new-tokens", "0", "--record-trace", str(tmp_path / "empty.gz")) == 0
+    assert not (tmp_path / "empty.gz").exists()
 
 
 def test_plain_reply_has_no_acceptance(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from engine.model.loaded import LoadedModel
 from engine.prove_prompts import PROMPTS
 from engine.settings import Message
 
+ORDER = ("chat", "story", "code", "maths", "list", "json", "sql", "german", "chinese", "signs")  # usual ones first
 LEAST_MINUTES, MOST_MINUTES = 0.1, 60.0
 
 
@@ -61,9 +62,13 @@ def _taken(loaded: LoadedModel, done: Calibrated) -> CalibrationReport:
 
 
 def _prompts(loaded: LoadedModel) -> tuple[tuple[int, ...], ...]:
-    """The built-in questions as the model's template puts them; for a model without tokenizer, spread ids."""
+    """The built-in questions as the model's template puts them; for a model without tokenizer, spread ids.
+
+    Those whose answers any draft would guess, numbers and repetition, are left out.
+    """
     if loaded.template is not None:
-        return tuple(tuple(loaded.chat_ids((Message("user", prompt.text),))) for prompt in PROMPTS)
+        texts = {prompt.name: prompt.text for prompt in PROMPTS}
+        return tuple(tuple(loaded.chat_ids((Message("user", texts[name]),))) for name in ORDER)
     vocabulary, most = loaded.folder.config.vocabulary, max(1, loaded.runner.capacity // 4)
     source = random.Random(0)
     return tuple(tuple(source.randrange(vocabulary) for _ in range(min(len(prompt.text), most))) for prompt in PROMPTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -135,6 +136,22 @@ class GraphRunner(TorchRunner):
         last = result.taken or result.accepted
         self._ready = (self._at + result.accepted + 1 + (result.taken > 0), result.chosen[last])
         return result
+
+    def timed_full(self, tokens: Sequence[int], position: int) -> float:
+        """See engine.calibration.timing: seconds of the card for a full pass over at most sixteen tokens."""
+        self._ready = None
+        self._begin(position, tokens)
+        return self.graphs.timed(partial(self.graphs.run_full, len(tokens)))
+
+    def timed_draft(self, tokens: Sequence[int], position: int) -> float:
+        """See engine.calibration.timing: seconds of the card for the draft steps that so many tokens take."""
+        widest, seconds = self.graphs.draft_rows, 0.0
+        self._ready = None
+        for first in range(0, len(tokens), widest):
+            part = tokens[first : first + widest]
+            self._begin(position + first, part)
+            seconds += self.graphs.timed(partial(self.graphs.run_draft, len(part)))
+        return seconds
 
     def use_recipe(self, recipe: Recipe) -> None:
         """See Runner.use_recipe."""

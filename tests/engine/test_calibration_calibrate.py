@@ -9,10 +9,19 @@ import numpy as np
 import pytest
 
 from calibration_rig import EVERYTHING, Clock, RuledRunner, config, scattered, subject
+from engine.calibration import measure, trials
 from engine.calibration.calibrate import Calibrated, calibrate
 from engine.calibration.report import CalibrationProgress, CalibrationReport, Finding, Verdict
 from engine.errors import SpecularError
 from engine.recipe import Ingredients, Recipe
+
+
+@pytest.fixture(autouse=True)
+def little_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer tokens and pairs of passes than on a real model."""
+    monkeypatch.setattr(trials, "MOST_TOKENS", 240)
+    monkeypatch.setattr(measure, "MOST_PAIRS", 6)
+
 
 BEFORE = Recipe(weight_bits=16, neuron_share=0.9)
 WIDTH_COST = {16: 1.0, 8: 0.55, 4: 0.32, 3: 0.28}
@@ -70,7 +79,7 @@ def test_the_figures_are_those_of_the_rules() -> None:
     expected = WIDTH_COST[4] * 0.9 * 0.98
     assert report.cost == pytest.approx(expected) and costs is not None and costs.draft == pytest.approx(expected)
     assert report.acceptance == pytest.approx(1 - 1 / 19, abs=0.02)
-    assert report.positions == 320 and report.plain_seconds == pytest.approx(0.01)
+    assert report.positions == trials.MOST_TOKENS and report.plain_seconds == pytest.approx(0.01)
     assert dict(report.verify) == pytest.approx({rows: 1 + 0.02 * (rows - 1) for rows, _ in report.verify})
     assert (costs.verify_base, costs.verify_slope) == pytest.approx((1.0, 0.02))
     assert (costs.few_base, costs.few_slope) == pytest.approx((1.1, 0.1))

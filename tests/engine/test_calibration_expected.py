@@ -35,10 +35,10 @@ def test_cycles_are_walked_along_the_text(marks: str, gamma: int, tokens: float)
 
 def test_tokens_agree_with_the_formula_for_independent_errors() -> None:
     alpha = 0.9
-    matches = np.random.default_rng(0).random(200_000) < alpha
+    matches = np.random.default_rng(0).random(40_000) < alpha
     for gamma in (1, 4, 9):
         expected = sum(alpha**k for k in range(gamma + 1))
-        assert tokens_per_cycle(matches, gamma) == pytest.approx(expected, rel=0.01)
+        assert tokens_per_cycle(matches, gamma) == pytest.approx(expected, rel=0.02)
 
 
 def test_the_best_gamma_maximises_tokens_per_time() -> None:

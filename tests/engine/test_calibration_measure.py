@@ -142,6 +142,25 @@ def test_costs_are_ratios_to_passes_made_beside_them() -> None:
     assert not runner.drafted
 
 
+def test_passes_of_a_card_are_timed_where_they_run() -> None:
+    class Card(RuledRunner):
+        """Its passes take no time of the host."""
+
+        def timed_full(self, tokens: Sequence[int], position: int) -> float:
+            self.full(tokens, position, len(tokens))
+            return 0.001 * (1 + 0.01 * (len(tokens) - 1))
+
+        def timed_draft(self, tokens: Sequence[int], position: int) -> float:
+            self.draft(tokens, position)
+            return 0.0003 * len(tokens)
+
+    bench, text = bench_of(Card(Clock(), plain_seconds=0.0, recipe=Recipe(weight_bits=4))), text_of()
+    assert bench.draft_cost(text) == pytest.approx(0.3)
+    assert bench.verify(text, 5) == pytest.approx(1.04)
+    assert bench.few_rows(text, 4) == pytest.approx(4.0)
+    assert bench.plain_seconds == pytest.approx(0.001)
+
+
 def test_other_work_on_the_machine_cancels_out() -> None:
     """The machine gets slower and slower, and now and then a pass takes fifty times as long."""
     passes = 0

@@ -12,6 +12,7 @@ from engine.files.fingerprint import fingerprint
 from engine.files.folder import ModelFolder, open_folder
 from engine.files.resolve import resolve
 from engine.kernels.dispatch import Placement, choose_device, make_runner
+from engine.lowbit.sample_text import sample_ids
 from engine.model.runner import Runner
 from engine.recipe import Recipe
 from engine.records import LoadProgress, ModelInfo
@@ -123,7 +124,8 @@ def load_model(
     allowed = config.vocabulary if tokenizer is None else min(config.vocabulary, tokenizer.vocabulary)
     key = store.Key(fingerprint(folder), placement.device, device_identity(placement))
     saved, refused = store.load(key, config)
-    runner, remarks = _runner(folder, placement, capacity, saved, progress, cancelled, allowed)
+    sample = sample_ids(tokenizer, config.vocabulary)
+    runner, remarks = _runner(folder, placement, capacity, saved, progress, cancelled, allowed, sample)
     calibrated = saved is not None and runner.recipe == saved.recipe
     costs = saved.costs if saved is not None and calibrated else None
     note = template.note if template is not None else "The model has no tokenizer: it takes and gives token ids only."
@@ -159,15 +161,16 @@ def _runner(
     progress: Callable[[LoadProgress], None],
     cancelled: Callable[[], bool],
     allowed: int,
+    sample: Sequence[int],
 ) -> tuple[Runner, tuple[str, ...]]:
     """The runner with the saved recipe, or with the device's default where there is none or it cannot be used."""
     notes: tuple[str, ...] = ()
     if saved is not None:
         try:
-            return make_runner(folder, placement, capacity, saved.recipe, progress, cancelled, allowed)
+            return make_runner(folder, placement, capacity, saved.recipe, progress, cancelled, allowed, sample)
         except BadSetting as error:  # say, a card whose kernels are not to be had any more
             notes = (f"The saved recipe cannot be used, so the default draft is: {error}",)
-    runner, remarks = make_runner(folder, placement, capacity, None, progress, cancelled, allowed)
+    runner, remarks = make_runner(folder, placement, capacity, None, progress, cancelled, allowed, sample)
     return runner, (*remarks, *notes)
 
 

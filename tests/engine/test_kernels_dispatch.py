@@ -20,6 +20,7 @@ from engine.kernels.dispatch import Placement, choose_device, make_runner
 from engine.model import torch_runner
 from engine.model.compiled_runner import CompiledRunner
 from engine.model.torch_runner import cache_type
+from engine.recipe import Ingredients
 
 CARD = Placement("cuda", "Test card")
 
@@ -78,7 +79,7 @@ def test_a_card_runs_captured_graphs(dtype: str, card: Callable[..., None], tmp_
     card()
     runner, notes = make(model(tmp_path, dtype))
     assert (runner.arguments[0], notes) == ("graphs", ())
-    assert runner.arguments[2:4] == (64, None) and runner.arguments[-2:] == ("cuda", 290)
+    assert runner.arguments[2:4] == (64, None) and runner.arguments[-3:] == ("cuda", 290, ())
 
 
 @pytest.mark.parametrize(
@@ -175,7 +176,8 @@ def test_notes_reach_the_models_information(card: Callable[..., None], tmp_path:
     monkeypatch.setattr(dispatch, "_driver_sees_card", lambda: True)
     monkeypatch.setattr(dispatch, "_refusal", lambda: None)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Test card")
-    made = SimpleNamespace(draft_bytes=0, kernels="torch on CUDA", recipe=None, close=lambda: None)
+    able = {"recipe": None, "ingredients": Ingredients()}
+    made = SimpleNamespace(draft_bytes=0, kernels="torch on CUDA", **able, close=lambda: None)
     monkeypatch.setattr(torch_runner, "TorchRunner", lambda *arguments: made)
     engine = Engine()
     info = engine.load(str(model(tmp_path)))

@@ -13,6 +13,7 @@ def warm_up() -> float:
     from engine.kernels.compiled import (
         interpreter,
         lowbit_pack,  # noqa: F401 (its functions are compiled when imported)
+        plane_pack,  # noqa: F401
     )
     from engine.kernels.compiled.peak import peak_of
     from engine.kernels.compiled.quantise import quantise_rows

@@ -20,6 +20,7 @@ from engine.kernels.compiled.blocks import COUNTER_BYTES
 from engine.kernels.compiled.interpreter import run
 from engine.kernels.compiled.memory import Memory, Weights
 from engine.kernels.compiled.peak import peak_of
+from engine.kernels.compiled.plane_layout import SPARE, blocks_of
 from engine.kernels.compiled.team import Team
 from engine.lowbit.copies import Watch
 from engine.lowbit.statistics import InputStatistics, Statistics
@@ -31,11 +32,14 @@ from engine.model.neurons import NeuronChoice
 from engine.model.rope import rope_tables
 from engine.model.runner import MAX_DRAFT_ROWS
 from engine.model.weights import HostWeights, as_float32
+from engine.predict.report import PredictorReport
+from engine.predict.samples import MlpInputs
 from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
 from engine.sampling.distribution import require_finite
 
 CHUNK, LEAST_CHUNK = 64, 8  # prompt tokens a pass: most, enough to amortise reading the weights, and fewest
+PLANE_SAMPLE = 256  # tokens of the sample that thresholds of planes are fitted on
 SPREAD = 256  # tokens that stand in for a sample text
 CHUNK_SECONDS = 0.25  # what such a pass should take, so that a stop takes effect within a second beside other work too
 INGREDIENTS = Ingredients(weight_bits=(16, 8, 4, 3), neurons=True, reduced_vocabulary=True, kv_window=True)
@@ -71,7 +75,12 @@ class CompiledRunner:
             weights = Weights(own, own, self._weights.vector, neuron_major=own, chosen=())
             self._full = bind(self._programme, self.config, self._memory, weights)
             self._copies = DraftWeights(
-                self._weights, self.config, self._team, fingerprint(folder), self._sample_statistics
+                self._weights,
+                self.config,
+                self._team,
+                fingerprint(folder),
+                self._sample_statistics,
+                self._sample_mlp_inputs,
             )
             self._kept: KeptOutput | None = None
             self.use_recipe(recipe, progress, cancelled)
@@ -121,10 +130,24 @@ class CompiledRunner:
 
         Leaves the cache and the neurons' averages as they were. Raises LoadCancelled.
         """
+        seen = InputStatistics(self._programme)
+        self._watch_full_passes(seen, tokens, cancelled)
+        return seen.means()
+
+    def neuron_report(self) -> PredictorReport | None:
+        """How well the draft's neurons are chosen, layer by layer; None where planes do not choose them."""
+        share, planes = self._recipe.neuron_share, self._copies.planes
+        if not programme.chooses_by_planes(self.config, self._weights.names, self._recipe):
+            return None
+        return PredictorReport("MLP neurons by 2-bit planes", tuple(layer.curve.report(share) for layer in planes))
+
+    def _watch_full_passes(
+        self, seen: InputStatistics | MlpInputs, tokens: Sequence[int], cancelled: Callable[[], bool]
+    ) -> None:
+        """Full passes over the tokens that `seen` looks into; the cache and the averages stay as they were."""
         tokens, memory = tokens[: self.capacity], self._memory
         before = [layer[: len(tokens)].copy() for layer in memory.cache]
         neurons = memory.statistics.copy()
-        seen = InputStatistics(self._programme)
         try:
             for first in range(0, len(tokens), CHUNK):
                 if cancelled():
@@ -134,7 +157,6 @@ class CompiledRunner:
             memory.statistics[:] = neurons
             for layer, rows in zip(memory.cache, before, strict=True):
                 layer[: len(tokens)] = rows
-        return seen.means()
 
     def peak(self, row: np.ndarray, position: int | None) -> tuple[int, np.float32, float]:
         """See Runner.peak."""
@@ -172,6 +194,7 @@ class CompiledRunner:
         table = self._copies.table(recipe, choice.chosen, None if output is None else output.rows)
         self._draft = bind(steps, config, memory, table)
         self._logits = memory.buffers[programme.Buffer.LOGITS if output is None else programme.Buffer.DRAFT_LOGITS]
+        self._draft_table = table  # holds what the addresses in `_draft` point at
         self._choice, self._recipe, self._kept = choice, recipe, output
 
     def find_fault(self, tokens: Sequence[int], position: int) -> str | None:
@@ -217,12 +240,19 @@ class CompiledRunner:
             scalars=np.array([config.rms_norm_eps, config.head_dim**-0.5], np.float32),
             statistics=np.zeros((config.layers, config.intermediate_size), np.float32),
             quantised=input_buffers(config),
+            chosen=np.zeros(MAX_DRAFT_ROWS * config.intermediate_size + SPARE, np.int32),
+            chosen_counts=np.zeros((MAX_DRAFT_ROWS, blocks_of(config.intermediate_size)), np.int64),
         )
 
     def _sample_statistics(self, cancelled: Callable[[], bool]) -> Statistics:
         return self.activation_statistics(self._sample, cancelled)
 
-    def _see_inputs(self, seen: InputStatistics, tokens: Sequence[int], position: int) -> None:
+    def _sample_mlp_inputs(self, cancelled: Callable[[], bool]) -> tuple[np.ndarray, ...]:
+        seen = MlpInputs(self._programme)
+        self._watch_full_passes(seen, self._sample[:PLANE_SAMPLE], cancelled)
+        return seen.layers()
+
+    def _see_inputs(self, seen: InputStatistics | MlpInputs, tokens: Sequence[int], position: int) -> None:
         def execute(first: int, last: int) -> None:
             self._pass(self._full[first:last], tokens, position, len(tokens))
 

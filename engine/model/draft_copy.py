@@ -9,7 +9,11 @@ import numpy as np
 from engine.errors import LoadCancelled
 from engine.kernels.compiled.quantise import quantise_rows
 from engine.kernels.compiled.team import Team
+from engine.lowbit.codes import LowBitCodes, group_of
+from engine.lowbit.copies import KIND_NAMES
+from engine.lowbit.rounding_compiled import round_matrix_compiled
 from engine.model.matrix import Matrix
+from engine.model.weights import as_float32
 from engine.records import LoadProgress
 
 KIND_I8 = 3
@@ -50,6 +54,12 @@ def quantised_all(
 def transposed(matrix: Matrix) -> Matrix:
     """The same values with rows and columns swapped: a down projection with one contiguous row a neuron."""
     return Matrix.of(np.ascontiguousarray(matrix.owner[0].T), matrix.kind)
+
+
+def neuron_major_codes(matrix: Matrix) -> LowBitCodes:
+    """4-bit codes of a down projection turned round, [neurons, hidden], in groups of the hidden size."""
+    values = as_float32(np.asarray(matrix.owner[0]), KIND_NAMES[matrix.kind])
+    return round_matrix_compiled(np.ascontiguousarray(values.T), 4, group_of(matrix.rows))
 
 
 def size_of(matrices: dict[str, Matrix]) -> int:

@@ -12,6 +12,7 @@ from enum import Enum
 
 from engine.errors import BadSetting, ModelFileError
 from engine.files.config import ModelConfig
+from engine.predict.planes import planes_fit
 from engine.recipe import Recipe
 
 
@@ -103,11 +104,25 @@ class GatedSilu:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaneMlp:
+    """ACTIVATED = SiLU(gates) * ups of the neurons that the upper planes of gate and up choose, token by token."""
+
+    layer: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneDown:
+    """DELTA = ACTIVATED times the chosen neurons' rows of the layer's down matrix."""
+
+    layer: int
+
+
+@dataclass(frozen=True, slots=True)
 class Scatter:
     """DRAFT_LOGITS at the ids of the kept tokens = KEPT_LOGITS, in the rows whose logits are wanted."""
 
 
-Instruction = Embed | AddNorm | Linear | NeuronDown | RotateStore | Attend | GatedSilu | Scatter
+Instruction = Embed | AddNorm | Linear | NeuronDown | RotateStore | Attend | GatedSilu | PlaneMlp | PlaneDown | Scatter
 Programme = tuple[Instruction, ...]
 
 EMBEDDING = "model.embed_tokens.weight"
@@ -136,6 +151,16 @@ def kept_neurons(config: ModelConfig, recipe: Recipe) -> int:
         raise BadSetting(f"The draft's share of MLP neurons is {recipe.neuron_share}, but must be above 0 to 1.")
     wanted = max(8, round(config.intermediate_size * recipe.neuron_share))
     return min(config.intermediate_size, (wanted + 7) // 8 * 8)
+
+
+def chooses_by_planes(config: ModelConfig, names: frozenset[str], recipe: Recipe) -> bool:
+    """Whether the neurons are chosen token by token from planes of 4-bit weights, not by a moving average.
+
+    Planes need groups of a multiple of 64 and an MLP without biases.
+    """
+    share = kept_neurons(config, recipe) < config.intermediate_size
+    biased = any(name.endswith(("gate_proj.bias", "up_proj.bias", "down_proj.bias")) for name in names)
+    return recipe.weight_bits == 4 and share and not biased and planes_fit(config.hidden_size, config.intermediate_size)
 
 
 def kept_tokens(config: ModelConfig, recipe: Recipe) -> int:
@@ -196,6 +221,10 @@ def _mlp(
     config: ModelConfig, names: frozenset[str], layer: int, prefix: str, recipe: Recipe | None
 ) -> Iterator[Instruction]:
     count = config.intermediate_size if recipe is None else kept_neurons(config, recipe)
+    if recipe is not None and chooses_by_planes(config, names, recipe):
+        yield PlaneMlp(layer)
+        yield PlaneDown(layer)
+        return
     chosen = layer if count < config.intermediate_size else None
     for part, column in (("gate", 0), ("up", count)):
         weight, bias = f"{prefix}{part}_proj.weight", _bias(f"{prefix}{part}_proj.bias", names)

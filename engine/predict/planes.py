@@ -15,11 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.lowbit.codes import LowBitCodes, dequantise
+from engine.lowbit.codes import LowBitCodes, dequantise, group_of
 from engine.predict.thresholds import threshold_for
 
 REST = 4  # codes that share an upper half
 MIDDLE = 1.5  # of the rests 0 to 3
+UNIT = 64  # columns that the kernels of planes take at once
+
+
+def planes_fit(hidden: int, intermediate: int) -> bool:
+    """Whether an MLP of these sizes can have planes: groups of whole units, and neurons by eights."""
+    return intermediate % 8 == 0 and hidden % 8 == 0 and group_of(hidden) % UNIT == 0
 
 
 def high_plane(codes: LowBitCodes) -> LowBitCodes:
@@ -59,7 +65,7 @@ class PlanePredictor:
         inputs: the MLP's normed inputs, float32 [tokens, K].
         """
         gates, ups = silu(inputs @ dequantise(self.gate).T), inputs @ dequantise(self.up).T
-        return ((gates * gates + self.gate_error) * (ups * ups + self.up_error)) ** 0.5 * self.reach
+        return expected_size(gates, ups, self.gate_error, self.up_error) * self.reach
 
     def choose(self, inputs: Any) -> Any:
         """Which neurons to compute, bool [tokens, neurons]: those with a score above the threshold."""
@@ -87,6 +93,11 @@ def chosen_mlp(predictor: PlanePredictor, gate: LowBitCodes, up: LowBitCodes, do
     """
     activated = silu(inputs @ dequantise(gate).T) * (inputs @ dequantise(up).T)
     return (activated * predictor.choose(inputs)) @ down
+
+
+def expected_size(gates: Any, ups: Any, gate_error: float, up_error: float) -> Any:
+    """Root of the expected square of gate * up, when both are known up to errors of these mean squares."""
+    return ((gates * gates + gate_error) * (ups * ups + up_error)) ** 0.5
 
 
 def silu(values: Any) -> Any:

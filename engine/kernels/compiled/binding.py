@@ -6,8 +6,9 @@ import numpy as np
 
 from engine.files.config import ModelConfig
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.lowbit_inputs import matrix_of, plan_inputs
+from engine.kernels.compiled.lowbit_inputs import matrix_of, plan_inputs, planes_of
 from engine.kernels.compiled.memory import Memory, Weights
+from engine.kernels.compiled.plane_layout import blocks_of
 from engine.lowbit.packed import PackedMatrix
 from engine.model import programme as p
 from engine.model.matrix import Matrix
@@ -54,6 +55,10 @@ class _Binder:
                 self._attend(row, step)
             case p.GatedSilu():
                 self._gated_silu(row, step)
+            case p.PlaneMlp():
+                self._plane_mlp(row, step.layer)
+            case p.PlaneDown():
+                self._plane_down(row, step.layer)
             case p.Scatter():
                 self._scatter(row)
 
@@ -154,6 +159,26 @@ class _Binder:
         self._source(row, p.Buffer.GATE_UP)
         self._target(row, p.Buffer.ACTIVATED)
         row[t.EXTRA_A] = self.memory.statistics[step.layer].ctypes.data if step.observes else 0
+
+    def _plane_mlp(self, row: np.ndarray, layer: int) -> None:
+        mlp, memory = planes_of(layer, self.weights), self.memory
+        gate, source, scratch = mlp.layer.gate, memory.quantised[p.Buffer.NORMED], memory.buffers[p.Buffer.GATE_UP]
+        row[t.OPERATION], row[t.N], row[t.K], row[t.GROUP] = t.PLANE_MLP, gate.rows, gate.columns, gate.group
+        row[t.SOURCE], row[t.SOURCE_STRIDE] = source.ctypes.data, source.strides[0]
+        self._target(row, p.Buffer.ACTIVATED)
+        row[t.WEIGHT], row[t.SCALE] = gate.data.ctypes.data, mlp.layer.up.data.ctypes.data
+        row[t.BIAS], row[t.EXTRA_E] = mlp.layer.rests.ctypes.data, mlp.parameters.ctypes.data
+        row[t.EXTRA_A], row[t.EXTRA_B] = memory.chosen.ctypes.data, memory.chosen_counts.ctypes.data
+        row[t.EXTRA_C], row[t.EXTRA_D] = scratch.ctypes.data, scratch.strides[0]
+
+    def _plane_down(self, row: np.ndarray, layer: int) -> None:
+        mlp, memory, width = planes_of(layer, self.weights).layer, self.memory, self.config.hidden_size
+        row[t.OPERATION], row[t.N], row[t.K], row[t.GROUP] = t.PLANE_DOWN, width, mlp.gate.rows, mlp.down_group
+        self._source(row, p.Buffer.ACTIVATED)
+        self._target(row, p.Buffer.DELTA)
+        row[t.WEIGHT] = mlp.down.ctypes.data
+        row[t.EXTRA_A], row[t.EXTRA_B] = memory.chosen.ctypes.data, memory.chosen_counts.ctypes.data
+        row[t.EXTRA_C] = blocks_of(mlp.gate.rows)
 
     def _scatter(self, row: np.ndarray) -> None:
         row[t.OPERATION], row[t.ON_TAIL] = t.SCATTER, 1

@@ -13,6 +13,7 @@ from engine.kernels.compiled.gated_silu import NEURONS_OF_BLOCK, gated_silu
 from engine.kernels.compiled.gathered_down import COLUMNS_OF_BLOCK, gathered_down
 from engine.kernels.compiled.linear import GATHERED_ROWS, block_rows, gathered_linear, linear
 from engine.kernels.compiled.lowbit_linear import lowbit_block_rows, lowbit_linear
+from engine.kernels.compiled.plane_mlp import plane_blocks, plane_down, plane_mlp
 from engine.kernels.compiled.quantise_input import quantise
 from engine.kernels.compiled.rotate_store import rotate_store
 from engine.kernels.compiled.scatter import scatter
@@ -35,6 +36,10 @@ def block_count(step, first_row, rows):
         return (field(step, t.N) + GATHERED_ROWS - 1) // GATHERED_ROWS
     if operation == t.GATHERED_DOWN:
         return (field(step, t.N) + COLUMNS_OF_BLOCK - 1) // COLUMNS_OF_BLOCK
+    if operation == t.PLANE_MLP:
+        return plane_blocks(step)
+    if operation == t.PLANE_DOWN:
+        return field(step, t.N) // field(step, t.GROUP)
     return rows - first_row  # the others: a block a row
 
 
@@ -60,6 +65,10 @@ def run_block(step, tokens, position, first_row, rows, block, thread):
         gathered_linear(step, rows, block)
     elif operation == t.GATHERED_DOWN:
         gathered_down(step, rows, block)
+    elif operation == t.PLANE_MLP:
+        plane_mlp(step, rows, block)
+    elif operation == t.PLANE_DOWN:
+        plane_down(step, rows, block)
     elif operation == t.QUANTISE:
         quantise(step, first_row + block)
     elif operation == t.SCATTER:

@@ -7,6 +7,7 @@ result belongs to one row and nothing is ever summed across lanes. With o = 4 * 
   8 bits: byte o of 32 holds columns 0-3 of every four.
   3 bits: per 32 columns two times 32 bytes of the codes' lower two bits (columns 0-15: bit pair j of byte o is column
     4 j + o % 4, then 16-31), then 32 bytes of their upper bits (bit j of byte o is column 4 j + o % 4).
+  2 bits: bit pair j of byte o of 32 is column 4 j + o % 4 of every 16 columns.
 An input row is K int8 values, then for each group two float32: the scale, and the scale times the sum of the values.
 """
 
@@ -81,7 +82,7 @@ def _unit_sums(b: ir.IRBuilder, bits: int, unit: int, codes: Any, columns: list[
     totals = [by.WORDS_ZERO for _ in columns]
     powers = 2 if bits == 8 else 1  # int16 sums kept beside each other
     pending: list[list[Any]] = [[by.SHORTS_ZERO] * powers for _ in columns]
-    unpack = {4: _halves, 8: _whole_bytes, 3: _planes}[bits]
+    unpack = {4: _halves, 8: _whole_bytes, 3: _planes, 2: _pairs}[bits]
     for count, (weight, column, power) in enumerate(unpack(b, codes, unit), start=1):
         for row, sums in zip(columns, pending, strict=True):
             product = by.pair_products(b, weight, by.four_bytes(b, row, column), native)
@@ -122,6 +123,13 @@ def _planes(b: ir.IRBuilder, codes: Any, unit: int) -> Iterator[tuple[Any, int, 
             two = by.masked(b, by.shift_right(b, lower, 2 * (j % 4)), 3)
             moved = by.shift_left(b, upper, 2 - j) if j < 2 else by.shift_right(b, upper, j - 2)
             yield b.or_(two, by.masked(b, moved, 4)), first + 4 * j, 0
+
+
+def _pairs(b: ir.IRBuilder, codes: Any, unit: int) -> Iterator[tuple[Any, int, int]]:
+    for first in range(0, unit, 16):
+        four = by.load_bytes(b, codes, 2 * first)
+        for j in range(4):
+            yield by.masked(b, by.shift_right(b, four, 2 * j), 3), first + 4 * j, 0
 
 
 def _spread_at(b: ir.IRBuilder, base: Any, offset: int) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.files.config import ModelConfig
 from engine.kernels.compiled.gated_silu import NEURONS_OF_BLOCK
-from engine.kernels.compiled.memory import Weights
+from engine.kernels.compiled.memory import PlanedMlp, Weights
 from engine.lowbit.packed import PackedMatrix
 from engine.model import programme as p
 from engine.model.matrix import Matrix
@@ -25,8 +25,10 @@ class InputPlan:
     before: dict[int, tuple[p.Buffer, PackedMatrix, bool]]
 
 
-def matrix_of(step: p.Linear, weights: Weights) -> Matrix | PackedMatrix:
-    """The weight a product reads. Raises ValueError for a programme that needs rows nobody kept."""
+def matrix_of(step: p.Linear | p.PlaneMlp, weights: Weights) -> Matrix | PackedMatrix:
+    """The weight a product reads. Raises ValueError for a programme that needs rows or planes nobody made."""
+    if isinstance(step, p.PlaneMlp):
+        return planes_of(step.layer, weights).layer.gate
     if step.kept:
         if weights.kept is None:
             raise ValueError("a reduced vocabulary needs the rows of its tokens")
@@ -34,6 +36,13 @@ def matrix_of(step: p.Linear, weights: Weights) -> Matrix | PackedMatrix:
     if step.neurons_of is not None and weights.chosen_of is not None:
         return weights.chosen_of(step.weight)
     return weights.matrix(step.weight)
+
+
+def planes_of(layer: int, weights: Weights) -> PlanedMlp:
+    """A layer's planes. Raises ValueError where there are none."""
+    if weights.planes is None:
+        raise ValueError("neurons chosen by planes need planes")
+    return weights.planes(layer)
 
 
 def plan_inputs(programme: p.Programme, config: ModelConfig, weights: Weights) -> InputPlan:
@@ -49,20 +58,25 @@ def plan_inputs(programme: p.Programme, config: ModelConfig, weights: Weights) -
                 producers[p.Buffer.ATTENDED] = index
             case p.GatedSilu():
                 producers[p.Buffer.ACTIVATED] = index
-            case p.Linear():
-                matrix = matrix_of(step, weights)
+            case p.Linear() | p.PlaneMlp():
+                matrix, source = matrix_of(step, weights), source_of(step)
                 if isinstance(matrix, PackedMatrix):
-                    producer = producers.get(step.source)
-                    key = (step.source, producer)
+                    producer = producers.get(source)
+                    key = (source, producer)
                     if key in readers:
-                        _require_same(step.weight, matrix, readers[key])
+                        _require_same(step, matrix, readers[key])
                         continue
                     readers[key] = matrix
                     if producer is not None and _folds(programme[producer], matrix, config):
-                        plan.folded[producer] = (step.source, matrix)
+                        plan.folded[producer] = (source, matrix)
                     else:
-                        plan.before[index] = (step.source, matrix, step.on_tail)
+                        plan.before[index] = (source, matrix, isinstance(step, p.Linear) and step.on_tail)
     return plan
+
+
+def source_of(step: p.Linear | p.PlaneMlp) -> p.Buffer:
+    """The buffer a product reads."""
+    return step.source if isinstance(step, p.Linear) else p.Buffer.NORMED
 
 
 def _folds(producer: p.Instruction, matrix: PackedMatrix, config: ModelConfig) -> bool:
@@ -75,6 +89,6 @@ def _folds(producer: p.Instruction, matrix: PackedMatrix, config: ModelConfig) -
     return True
 
 
-def _require_same(name: str, matrix: PackedMatrix, other: PackedMatrix) -> None:
+def _require_same(step: p.Linear | p.PlaneMlp, matrix: PackedMatrix, other: PackedMatrix) -> None:
     if matrix.group != other.group or not np.array_equal(matrix.inverse, other.inverse):
-        raise ValueError(f"{name} must share groups and factors with the matrices that read the same input")
+        raise ValueError(f"{step} must share groups and factors with the matrices that read the same input")

@@ -16,7 +16,7 @@ def _put_half(target, at, value):
 def pack_tiles(codes, scale, low, bits, group, out):
     """out [tiles, groups, bytes] from codes [N, K] and the bits of float16 scale and low [N, K / group].
 
-    bits: 4, 8, or 3 where 32 divides the group. out is zero before.
+    bits: 4, 8, 3 where 32 divides the group, or 2 where 16 does. out is zero before.
     """
     for n in range(codes.shape[0]):
         tile, lane = n // TILE, n % TILE
@@ -29,6 +29,8 @@ def pack_tiles(codes, scale, low, bits, group, out):
                     target[k // 8 * 32 + byte] |= code << (4 * (k // 4 % 2))
                 elif bits == 8:
                     target[k // 4 * 32 + byte] = code
+                elif bits == 2:
+                    target[k // 16 * 32 + byte] |= code << (2 * (k // 4 % 4))
                 else:
                     planes, step = k // 32 * 96, k % 32 // 4
                     target[planes + step // 4 * 32 + byte] |= (code & 3) << (2 * (step % 4))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from engine.lowbit.neuron_planes import PlaneLayer
 from engine.lowbit.packed import PackedMatrix
 from engine.model import programme as p
 from engine.model.matrix import Matrix
@@ -20,6 +21,8 @@ class Memory:
     cosine, sine: float32 [positions, head_dim / 2]. scores: float32 [threads, positions + 8 + head_dim].
     quantised: uint8 [draft rows, bytes] for the buffers that packed matrices read; only a draft's table needs it.
     kept: int32 ids of the tokens of a reduced vocabulary, rewritten in place when they change.
+    chosen, chosen_counts: int32 [draft rows * neurons + a few] and int64 [draft rows, lists]: the neurons that planes
+        have chosen for each row; only a draft's table needs them.
     scalars: float32 [norm epsilon, attention scale]. statistics: float32 [layers, neurons].
     """
 
@@ -32,6 +35,16 @@ class Memory:
     statistics: np.ndarray
     quantised: Mapping[p.Buffer, np.ndarray] = field(default_factory=dict)
     kept: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    chosen: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    chosen_counts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanedMlp:
+    """A layer's planes and what `plane_mlp` compares scores with, float32."""
+
+    layer: PlaneLayer
+    parameters: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,4 +57,5 @@ class Weights:
     neuron_major: Callable[[str], Matrix]
     chosen: tuple[np.ndarray, ...]  # int32 [kept] a layer; rewritten in place when the choice changes
     chosen_of: Callable[[str], Matrix] | None = None  # matrices of which chosen rows are taken; None: as `matrix`
+    planes: Callable[[int], PlanedMlp] | None = None  # a layer's MLP where planes choose its neurons
     kept: Matrix | PackedMatrix | None = None  # the output matrix's rows of a reduced vocabulary

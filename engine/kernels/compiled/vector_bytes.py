@@ -54,6 +54,13 @@ def four_bytes(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
     return b.bitcast(b.shuffle_vector(lane0, lane0, ir.Constant(v.IVEC, [0] * 8)), BYTE_VEC)
 
 
+def sixteen_bytes(b: ir.IRBuilder, base: ir.Value, offset: int) -> ir.Value:
+    """The sixteen bytes at base + offset, twice over."""
+    half = ir.VectorType(v.I8, BYTE_LANES // 2)
+    once = b.load(b.bitcast(b.gep(base, [v.const(offset)]), half.as_pointer()), align=1)
+    return b.shuffle_vector(once, once, ir.Constant(ir.VectorType(v.I32, BYTE_LANES), [*range(16), *range(16)]))
+
+
 def pair_products(b: ir.IRBuilder, codes: ir.Value, signed: ir.Value, native: bool) -> ir.Value:
     """codes[2i] * signed[2i] + codes[2i + 1] * signed[2i + 1] as 16 int16; codes below 129, so that none overflows."""
     if native:

@@ -56,6 +56,28 @@ def store_f32(typing_context, address, value):
 
 
 @intrinsic
+def store_i32(typing_context, address, value):
+    """Write the lower 32 bits of an integer to an address."""
+
+    def generate(context: Any, b: ir.IRBuilder, _signature: Any, args: Any) -> Any:
+        b.store(b.trunc(args[1], v.I32), b.inttoptr(args[0], v.I32.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
+def store_i64(typing_context, address, value):
+    """Write an int64 to an address."""
+
+    def generate(context: Any, b: ir.IRBuilder, _signature: Any, args: Any) -> Any:
+        b.store(args[1], b.inttoptr(args[0], v.I64.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
 def atomic_add(typing_context, address, amount):
     """Add to the int64 at an address, sequentially consistent; returns the value before."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from engine.recipe import Recipe
-from engine.records import CycleEvent, CycleRecord, Finished, StopReason, TokenState
+from engine.records import CycleEvent, CycleRecord, Finished, Sibling, StopReason, TokenState
 
 RECIPE = Recipe()
 
@@ -44,6 +45,22 @@ def cycle(
     )
     pieces = (*accepted, *(() if next_text is None else (next_text,)))
     return CycleEvent(record, pieces, tuple(ghosts))
+
+
+def sibling_cycle(index: int, accepted: Sequence[str], taken: str, bonus: str, ghosts: Sequence[str]) -> CycleEvent:
+    """A cycle in which the draft's second choice `taken` came in place of the first ghost, and a bonus after it."""
+    event = cycle(index, accepted, taken, ghosts)
+    record = event.record
+    place = len(accepted)
+    record = replace(
+        record,
+        accepted=place + 1,
+        next_id=8,
+        next_state=TokenState.BONUS,
+        emitted_ids=(*record.emitted_ids[:place], 7, 8),
+        siblings=(Sibling(0, 55, 0.05, False), Sibling(place, 7, 0.21, True, 0.66)),
+    )
+    return CycleEvent(record, (*event.pieces, bonus), event.ghosts)
 
 
 def finished(reason: StopReason = StopReason.END_TOKEN, tail: str = "", message: str | None = None) -> Finished:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QEnterEvent, QGuiApplication
@@ -10,10 +12,10 @@ from pytestqt.qtbot import QtBot
 
 from app import theme
 from app.ui.reply_view import ReplyView
-from app.widgets.cycle_timeline import FITTING, MIN_BAR
+from app.widgets.cycle_timeline import FITTING, MIN_BAR, Bar, _collect_outcomes
 from engine.records import PrefillProgress, StopReason
 from engine.statistics import ReplyStatistics
-from reply_builders import cycle, finished, long_reply
+from reply_builders import cycle, finished, long_reply, sibling_cycle
 
 
 @pytest.fixture
@@ -183,6 +185,18 @@ def test_timeline_tells_a_cycle_in_words(reply: ReplyView) -> None:
     assert reply.timeline.description(1) == (
         "Cycle 2: 1 of 3 drafts accepted, 2 tokens. Draft 30.0 ms, verify 50.0 ms, transfer wait 20.0 ms."
     )
+
+
+def test_a_cycle_with_a_second_choice_adds_up(reply: ReplyView) -> None:
+    reply.append(sibling_cycle(0, [" one"], " two", " three", [" wrong", " tail"]))
+    reply.append(finished())
+    assert reply.counts.summary() == "accepted 2, rejected 1, corrections 0, bonus 1"
+    assert reply.timeline.description(0).startswith("Cycle 1: 2 of 4 drafts accepted, 3 tokens.")
+    dots: dict[str, list[QPointF]] = defaultdict(list)
+    record = sibling_cycle(0, [" one"], " two", " three", [" wrong", " tail"]).record
+    _collect_outcomes(record, Bar(0, 0.0, 60.0), dots)
+    order = sorted((point.x(), role) for role, points in dots.items() for point in points)
+    assert [role for _, role in order] == ["accepted", "rejected", "untested", "accepted", "bonus"]
 
 
 def test_timeline_paints_outcomes_and_times(reply: ReplyView) -> None:

@@ -12,7 +12,8 @@ from app import theme
 from app.widgets.token_segments import LineKind, Segment
 from app.widgets.token_spans import SpanKind
 from app.widgets.token_text import FADE_SECONDS, TokenText
-from reply_builders import cycle, long_reply
+from app.widgets.token_words import describe
+from reply_builders import cycle, long_reply, sibling_cycle
 
 
 class Clock:
@@ -232,6 +233,29 @@ def test_tooltips_say_state_cycle_position_and_probabilities(text: TokenText) ->
     ghost = words[SpanKind.GHOST]
     assert "proposed “wrong” (0.80); the full model gave it 0.70 and chose “right” (0.61)" in ghost
     assert "Not tested after it: “tail”." in ghost
+
+
+def test_a_second_choice_stands_behind_the_ghost_of_the_first(text: TokenText) -> None:
+    text.append_cycle(cycle(0, [], "It"))
+    text.append_cycle(sibling_cycle(1, [" was"], " cold", " there", [" warm", " so"]))
+    assert text.source_text() == "It was cold there"
+    assert text.toPlainText().index("warm") < text.toPlainText().index("cold")
+    kinds = [text._reply.spans.kinds[i] for i in range(len(text._reply.spans))]
+    assert kinds == [SpanKind.PLAIN, SpanKind.ACCEPTED, SpanKind.GHOST, SpanKind.ACCEPTED, SpanKind.BONUS]
+    words = [describe(text._reply.spans.span(i), text._events[1]) for i in range(1, 5)]
+    assert words[0].startswith("accepted: cycle 2, draft position 1 of 3.")
+    assert words[1] == (
+        "rejected: cycle 2, draft position 2 of 3. The draft proposed “warm” (0.80); the full model gave it 0.70 "
+        "and chose “cold” (0.66). Not tested after it: “so”."
+    )
+    assert words[2] == (
+        "accepted: cycle 2, second choice at draft position 2 of 3, tried in the same pass. The draft gave it 0.21, "
+        "the full model 0.66; its first choice “warm” (0.80) was wrong."
+    )
+    assert words[3] == (
+        "bonus: cycle 2. The draft's second choice was accepted; "
+        "the full model added this token in the same pass (0.61)."
+    )
 
 
 def test_braces_in_tokens_are_safe_in_tooltips(text: TokenText) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.records import StopReason, TokenState
-from engine.sampling.accept import Acceptance, accept, cut
+from engine.sampling.accept import Acceptance, Branch, accept, cut
 
 
 @pytest.mark.parametrize(
@@ -124,3 +124,36 @@ def test_nothing_is_emitted_without_budget() -> None:
     nothing = cut([1], accept([1], [1, 2]), end_ids=(), remaining=0)
     assert (nothing.emitted_ids, nothing.next_id, nothing.ignored) == ((), None, 2)
     assert nothing.reason is StopReason.LENGTH
+
+
+def test_a_sibling_is_taken_where_the_draft_is_first_wrong() -> None:
+    siblings = [Branch(0, 7, 70), Branch(1, 8, 80), Branch(1, 9, 90), Branch(2, 9, 91)]
+    taken = accept([1, 2, 3], [1, 9, 3, 4], siblings)
+    assert taken == Acceptance(2, 90, TokenState.BONUS, 3, sibling=2, sibling_id=9)
+    assert taken.agreed == 1
+    assert cut([1, 2, 3], taken, end_ids=()).emitted_ids == (1, 9, 90)
+    first = accept([1, 2, 3], [7, 2, 3, 4], siblings)
+    assert (first.accepted, first.agreed, first.next_id, first.tested) == (1, 0, 70, 2)
+    assert accept([1, 2, 3], [1, 5, 3, 4], siblings) == Acceptance(1, 5, TokenState.CORRECTION, 2)
+    assert accept([1, 2, 3], [1, 2, 3, 4], [Branch(2, 3, 33)]).state is TokenState.BONUS, "no sibling of a right token"
+    assert accept([1, 2, 3], [1, 2, 3, 4], [Branch(2, 3, 33)]).sibling is None
+
+
+@pytest.mark.parametrize(
+    ("end", "remaining", "emitted", "reason"),
+    [
+        ({9}, None, (1, 9), StopReason.END_TOKEN),
+        ({1}, None, (1,), StopReason.END_TOKEN),
+        ({90}, None, (1, 9, 90), StopReason.END_TOKEN),
+        (set(), 2, (1, 9), StopReason.LENGTH),
+        (set(), 1, (1,), StopReason.LENGTH),
+    ],
+)
+def test_a_reply_may_end_at_a_sibling_before_it_or_after_it(
+    end: set[int], remaining: int | None, emitted: tuple[int, ...], reason: StopReason
+) -> None:
+    taken = accept([1, 2], [1, 9, 4], [Branch(1, 9, 90)])
+    kept = cut([1, 2], taken, end_ids=end, remaining=remaining)
+    assert (kept.emitted_ids, kept.reason) == (emitted, reason)
+    assert len(emitted) + kept.ignored == taken.accepted + 1
+    assert (kept.next_id is None) == (len(emitted) < 3)

@@ -300,3 +300,52 @@ def test_acceptance_is_that_of_the_coupling(closeness: float) -> None:
     equal = sum(sampler.propose(row, t, [])[0] == sampler.propose(near, t, [])[0] for t in range(6000))
     assert stats.binomtest(equal, 6000, theory).pvalue > CHANCE
     assert (1 - distance) / (1 + distance) <= theory <= 1 - distance + 1e-9
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_a_judgement_is_the_choices_up_to_the_first_that_contradicts(settings: Sampling) -> None:
+    rows = np.random.default_rng(6).standard_normal((5, 40)).astype(np.float32) * 3
+    history = [1, 2, 3]
+    drafted: list[int] = []
+    for r in range(4):  # the tokens that will be chosen, one after the other
+        drafted += Sampler(settings, 40, seed=5).choose(rows[: r + 1], 3, history, drafted).ids[-1:]
+    whole = Sampler(settings, 40, seed=5).choose(rows, 3, history, drafted)
+    assert list(whole.ids[:4]) == drafted
+    judged = Sampler(settings, 40, seed=5).judge(rows, 3, history, drafted)
+    assert (judged.ids, judged.probs) == (whole.ids, whole.probs)
+    wrong = [*drafted[:2], (drafted[2] + 1) % 40, 0]
+    short = Sampler(settings, 40, seed=5).judge(rows, 3, history, wrong)
+    assert (short.ids, short.probs) == (whole.ids[:3], whole.probs[:3])
+    assert short.probability_of(1, drafted[1]) == whole.probability_of(1, drafted[1])
+
+
+def test_a_judgement_ends_before_a_row_that_is_no_number() -> None:
+    rows = np.eye(3, 8, dtype=np.float32) * 9
+    rows[1, 4] = np.nan
+    assert Sampler(Sampling(), 8).judge(rows, 3, [], [0, 1]).ids == (0,)
+    rows[0, 4] = np.inf
+    assert Sampler(Sampling(), 8).judge(rows, 3, [], [0, 1]).ids == ()
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_ranks_begin_with_the_proposal_and_go_on_with_what_would_come_without_it(settings: Sampling) -> None:
+    sampler = Sampler(settings, 40, seed=8)
+    for position in range(30):
+        row = np.random.default_rng(position).standard_normal(40).astype(np.float32) * 2
+        ranked = sampler.ranked(row, position, [3, 4], [5], 4)
+        assert ranked[0] == sampler.propose(row, position, [3, 4], [5])
+        assert len(ranked) <= 4 and len({token for token, _ in ranked}) == len(ranked)
+        assert all(0 < prob <= 1 for _, prob in ranked)
+        if settings.temperature == 0 or len(ranked) < 2 or settings.top_k or settings.top_p < 1 or settings.min_p:
+            continue
+        without = row.copy()
+        without[ranked[0][0]] = -1e9
+        assert sampler.propose(without, position, [3, 4], [5])[0] == ranked[1][0]
+
+
+def test_greedy_ranks_are_by_logit_the_lower_id_first() -> None:
+    row = np.array([0.0, 2.0, 5.0, 2.0, 2.0, -1.0], np.float32)
+    assert [token for token, _ in Sampler(Sampling(), 6).ranked(row, 0, [], [], 3)] == [2, 1, 3]
+    assert len(Sampler(Sampling(), 6, allowed_vocabulary=2).ranked(row, 0, [], [], 4)) == 2
+    with pytest.raises(NumericFault):
+        Sampler(Sampling(), 6).ranked(np.full(6, np.nan, np.float32), 0, [], [], 4)

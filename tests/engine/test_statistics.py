@@ -5,22 +5,28 @@ from __future__ import annotations
 import random
 
 from engine.recipe import Recipe
-from engine.records import CycleRecord, TokenState
-from engine.sampling.accept import accept, cut
+from engine.records import CycleRecord, Sibling, TokenState
+from engine.sampling.accept import Branch, accept, cut
 from engine.statistics import ReplyStatistics
 
 END = 9
 
 
-def judged(index: int, drafted: tuple[int, ...], chosen: tuple[int, ...], plain_seconds: float | None) -> CycleRecord:
+def judged(
+    index: int,
+    drafted: tuple[int, ...],
+    chosen: tuple[int, ...],
+    plain_seconds: float | None,
+    siblings: tuple[Branch, ...] = (),
+) -> CycleRecord:
     """The record of a block that the full model answers with `chosen`, ended by token 9."""
-    outcome = accept(drafted, chosen)
+    outcome = accept(drafted, chosen, siblings)
     kept = cut(drafted, outcome, end_ids=frozenset({END}))
     return CycleRecord(
         index=index,
         drafted_ids=drafted,
         drafted_probs=(0.5,) * len(drafted),
-        full_probs=(0.5,) * outcome.tested,
+        full_probs=(0.5,) * min(outcome.agreed + 1, len(drafted)),
         accepted=outcome.accepted,
         next_id=kept.next_id,
         next_state=kept.next_state,
@@ -34,6 +40,8 @@ def judged(index: int, drafted: tuple[int, ...], chosen: tuple[int, ...], plain_
         recipe=Recipe(),
         streamed_bytes=0,
         kv_length=0,
+        siblings=tuple(Sibling(b.place, b.id, 0.3, number == outcome.sibling) for number, b in enumerate(siblings)),
+        looked_up=1,
     )
 
 
@@ -73,3 +81,34 @@ def test_a_correction_counts_its_ghosts() -> None:
     figures = ReplyStatistics().with_cycle(record)
     assert record.next_state is TokenState.CORRECTION and record.rejected_ids == (2, 3)
     assert (figures.kept, figures.corrections, figures.rejected, figures.tested) == (1, 1, 2, 2)
+
+
+def test_a_taken_sibling_counts_as_drafted_tested_and_accepted() -> None:
+    record = judged(0, (1, 2, 3), (1, 7, 7, 7), 0.02, (Branch(0, 5, 6), Branch(1, 7, 8)))
+    assert record.taken == Sibling(1, 7, 0.3, True)
+    assert (record.agreed, record.accepted, record.tested, record.drafted) == (1, 2, 3, 4)
+    assert record.emitted_ids == (1, 7, 8)
+    assert record.emitted_states == (TokenState.ACCEPTED, TokenState.ACCEPTED, TokenState.BONUS)
+    assert record.rejected_ids == (2, 3), "the chain's tokens from its place on"
+    figures = ReplyStatistics().with_cycle(record)
+    assert (figures.accepted, figures.tested, figures.drafted, figures.kept) == (2, 3, 4, 2)
+    assert (figures.siblings, figures.looked_up, figures.rejected, figures.bonuses) == (1, 1, 2, 1)
+    assert figures.acceptance == 2 / 3
+
+
+def test_a_reply_that_ends_at_or_before_a_sibling() -> None:
+    at_it = judged(0, (1, 2), (1, END, 7), 0.02, (Branch(1, END, 8),))
+    assert (at_it.emitted_ids, at_it.rejected_ids, at_it.next_id) == ((1, END), (2,), None)
+    assert at_it.emitted_states == (TokenState.ACCEPTED, TokenState.ACCEPTED)
+    before = judged(0, (END, 2), (END, 7, 7), 0.02, (Branch(1, 7, 8),))
+    assert (before.emitted_ids, before.rejected_ids, before.ignored) == ((END,), (), 2)
+    for record in (at_it, before):
+        figures = ReplyStatistics().with_cycle(record)
+        assert figures.kept <= figures.accepted <= figures.tested <= figures.drafted
+        assert figures.kept + figures.corrections + figures.bonuses + figures.plain == figures.emitted
+
+
+def test_siblings_that_were_not_taken_count_nothing() -> None:
+    record = judged(0, (1, 2), (1, 7, 7), 0.02, (Branch(0, 5, 6), Branch(1, 4, 8)))
+    assert record.taken is None and len(record.siblings) == 2
+    assert (record.accepted, record.tested, record.drafted, record.next_state) == (1, 2, 2, TokenState.CORRECTION)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.calibration.calibrate import Subject
-from engine.errors import BadSetting
+from engine.errors import BadSetting, LoadCancelled
 from engine.files.config import ModelConfig, parse_config
 from engine.model.ingredients import require_ingredients
 from engine.recipe import Ingredients, Recipe
+from engine.records import LoadProgress
 from engine.sampling.distribution import require_finite
 
 VOCABULARY = 256
@@ -74,6 +75,9 @@ class RuledRunner:
     drafted: set[int] = field(default_factory=set)  # rows of it that a draft wrote last
     made: set[int] = field(default_factory=set)  # widths of weights
 
+    def __post_init__(self) -> None:
+        self.made.add(self.recipe.weight_bits)
+
     def full(self, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
         assert 0 < len(tokens) <= self.chunk and 0 <= wanted <= min(16, len(tokens))
         self.before("full")
@@ -111,12 +115,21 @@ class RuledRunner:
         require_finite(row[best], position)
         return best, row[best], float(np.exp(row - row[best]).sum())
 
-    def use_recipe(self, recipe: Recipe) -> None:
+    def use_recipe(
+        self,
+        recipe: Recipe,
+        progress: Callable[[LoadProgress], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.before("recipe")
         if max((*recipe.skipped_attention, *recipe.skipped_mlp), default=0) > 99:
             raise BadSetting("There is no such layer.")
         require_ingredients(recipe, "this desk", self.ingredients)
-        self.clock.now += 0.0 if recipe.weight_bits in self.made else self.making_seconds
+        if recipe.weight_bits not in self.made:
+            progress(LoadProgress("Preparing the draft", 1, 4, 1, 4))
+            if cancelled():
+                raise LoadCancelled("Loading was cancelled.")
+            self.clock.now += self.making_seconds
         self.made.add(recipe.weight_bits)
         self.recipe = recipe
 

@@ -12,9 +12,10 @@ from engine.calibration.expected import worth
 from engine.calibration.measure import FEW_ROWS, Bench, widths_within
 from engine.calibration.replies import OwnText, Reader, own_replies
 from engine.calibration.timing import times_of
-from engine.errors import BadSetting, SpecularError, is_out_of_memory
+from engine.errors import BadSetting, LoadCancelled, SpecularError, is_out_of_memory
 from engine.model.runner import Runner
 from engine.recipe import Recipe
+from engine.records import LoadProgress
 
 LEAST_TOKENS, MOST_TOKENS = 32, 480  # that the model chooses, and its drafts are compared with
 REPLIES_SHARE = 0.1  # of the time, for choosing them
@@ -43,6 +44,7 @@ class Trials:
         self._usual = 0.0  # seconds of the last trial
         self._making: dict[bool, float] = {}  # of making a draft: with weights not made before, and without
         self._widths: set[int] = set()  # of weights made before
+        self._at = Stage.REPLIES, 0.0, ""  # the trial that was begun last
 
     def check(self) -> None:
         """Raise Interrupted when the caller wants no more."""
@@ -98,6 +100,7 @@ class Trials:
         tokens of the usual ones."""
 
         def measure(recipe: Recipe, label: str) -> Trial | None:
+            self._at = stage, done, label
             self._budget.tell(stage, done, label)
             if not forced and not self.time_for(stage, new_weights=recipe.weight_bits not in self._widths):
                 self.obstacle = self.no_time
@@ -145,11 +148,19 @@ class Trials:
         """Draft by this recipe."""
         if self._runner.recipe != recipe:
             began = self._budget.clock()
-            self._runner.use_recipe(recipe)
+            try:
+                self._runner.use_recipe(recipe, self._tell_making, self._cancelled)
+            except LoadCancelled as error:
+                raise Interrupted from error
             self._making[recipe.weight_bits not in self._widths] = self._budget.clock() - began
             self._widths.add(recipe.weight_bits)
             if recipe.reduced_vocabulary is not None:
                 self._reader.forget()
+
+    def _tell_making(self, step: LoadProgress) -> None:
+        stage, done, label = self._at
+        what = f"{step.what[:1].lower()}{step.what[1:]}"
+        self._budget.tell(stage, done, f"{label}, {what}, {step.done} of {step.total}")
 
     def release(self, kept: Recipe) -> None:
         """Give back copies of the weights that neither this recipe nor the one in force needs."""

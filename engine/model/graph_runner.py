@@ -123,19 +123,27 @@ class GraphRunner(TorchRunner):
         """Start a cycle after `token` at `position`; without an upload where the card is there already."""
         if self._ready != (position, token):
             self._begin(position, (token,))
-        self._ready = None
-        self._at = position
+        self._ready, self._at, self._token = None, position, token
 
     def draft_step(self, drafted: int, proposals: Sequence[int]) -> DraftReport:
         """A draft step behind `drafted` proposals of the block; waits for what it adds."""
+        if self.graphs.is_ahead and (drafted or proposals):
+            self._begin(self._at, (self._token,))
         return self.graphs.draft(drafted, proposals)
 
-    def judge(self, block: int, tail: Sequence[int], siblings: Sequence[tuple[int, int]]) -> Judgement:
+    def judge(self, chain: Sequence[int], checked: int, siblings: Sequence[tuple[int, int]]) -> Judgement:
         """The full pass that ends a cycle: see DecodeGraphs.judge."""
-        result = self.graphs.judge(block, tail, siblings)
+        if self.graphs.is_ahead:
+            self._begin(self._at, (self._token,))
+        result = self.graphs.judge(chain, checked, siblings)
         last = result.taken or result.accepted
         self._ready = (self._at + result.accepted + 1 + (result.taken > 0), result.chosen[last])
         return result
+
+    def draft_ahead(self) -> None:
+        """Begin the next cycle's first draft step while the host does other things."""
+        if self._ready is not None and self._ready[0] < self.capacity:
+            self.graphs.draft_ahead()
 
     def timed_full(self, tokens: Sequence[int], position: int) -> float:
         """See engine.calibration.timing: seconds of the card for a full pass over at most sixteen tokens."""
@@ -153,9 +161,15 @@ class GraphRunner(TorchRunner):
             seconds += self.graphs.timed(partial(self.graphs.run_draft, len(part)))
         return seconds
 
-    def use_recipe(self, recipe: Recipe) -> None:
+    def use_recipe(
+        self,
+        recipe: Recipe,
+        progress: Callable[[LoadProgress], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
         """See Runner.use_recipe."""
         require_ingredients(recipe, "this card", self.ingredients)
+        self._progress, self._cancelled = progress, cancelled
         if hasattr(self, "graphs"):  # not while the base class loads
             self._capture_draft(recipe)
         self._recipe = recipe

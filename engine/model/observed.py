@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.model.runner import Runner
 from engine.recipe import Ingredients, Recipe
+from engine.records import LoadProgress
 from engine.settings import Sampling
 from engine.speculation.card_drafter import CardPasses
 
@@ -72,9 +73,14 @@ class ObservedRunner:
         """See Runner.peak."""
         return self.inner.peak(row, position)
 
-    def use_recipe(self, recipe: Recipe) -> None:
+    def use_recipe(
+        self,
+        recipe: Recipe,
+        progress: Callable[[LoadProgress], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
         """See Runner.use_recipe."""
-        self.inner.use_recipe(recipe)
+        self.inner.use_recipe(recipe, progress, cancelled)
 
     def release_copies(self, kept: Collection[int]) -> None:
         """See Runner.release_copies."""
@@ -124,10 +130,13 @@ class ObservedCard(ObservedRunner):
         """See CardPasses.draft_step."""
         return self._card.draft_step(drafted, proposals)
 
-    def judge(self, block: int, tail: Sequence[int], siblings: Sequence[tuple[int, int]]) -> Any:
+    def judge(self, chain: Sequence[int], checked: int, siblings: Sequence[tuple[int, int]]) -> Any:
         """See CardPasses.judge. The observer sees the accepted rows, and a taken sibling's behind them."""
-        result = self._card.judge(block, tail, siblings)
-        logits = self._card.graphs.logits(1 + block + len(tail) + len(siblings)).numpy()
+        result = self._card.judge(chain, checked, siblings)
+        logits = self._card.graphs.logits(1 + len(chain) + len(siblings)).numpy()
         counting = [*range(result.accepted + 1), *([result.taken] if result.taken else [])]
         self._observer(self._at, logits[counting])
         return result
+
+    def draft_ahead(self) -> None:
+        """See CardPasses.draft_ahead: nothing, since the logits of the pass before would be overwritten."""

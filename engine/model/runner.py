@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from engine.recipe import Ingredients, Recipe
+from engine.records import LoadProgress
 
 MAX_DECODE_ROWS = 16  # the widest verify pass: gamma + 1
 MAX_DRAFT_ROWS = 8  # the widest draft pass: the last token and the proposals the draft checks
@@ -67,8 +68,17 @@ class Runner(Protocol):
         """Best index (lowest on ties), its logit, and sum exp(logit - best), as engine.sampling.distribution.peak."""
         ...
 
-    def use_recipe(self, recipe: Recipe) -> None:
-        """Draft by another recipe from the next draft pass on. Raises BadSetting for one this device cannot run."""
+    def use_recipe(
+        self,
+        recipe: Recipe,
+        progress: Callable[[LoadProgress], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Draft by another recipe from the next draft pass on, once what it needs of copies is made.
+
+        Raises BadSetting for one this device cannot run, LoadCancelled when `cancelled` while a copy is made; the
+        recipe in force then stays.
+        """
         ...
 
     def release_copies(self, kept: Collection[int]) -> None:

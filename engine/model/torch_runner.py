@@ -81,7 +81,12 @@ class TorchRunner:
         """See Runner.draft."""
         return _read_back(self._run(self._draft, tokens, position, len(tokens), len(tokens)))
 
-    def use_recipe(self, recipe: Recipe) -> None:
+    def use_recipe(
+        self,
+        recipe: Recipe,
+        progress: Callable[[LoadProgress], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
         """See Runner.use_recipe."""
         require_ingredients(recipe, "this device", self.ingredients)
         config = self.config

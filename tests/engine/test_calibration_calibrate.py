@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -246,12 +247,27 @@ def test_out_of_memory_anywhere_leaves_the_old_recipe_or_only_leaves_an_ingredie
     assert kinds == {"full", "draft", "recipe"}
 
 
+def test_a_stop_while_a_copy_is_made_is_heard() -> None:
+    """The copy of eight bits would take an hour."""
+    steps: list[CalibrationProgress] = []
+    runner = runner_of(making_seconds=3600.0)
+    making = "Measuring weights: 8-bit weights, preparing the draft, 1 of 4"
+    done = run(
+        runner,
+        seconds=50_000.0,
+        progress=steps.append,
+        cancelled=lambda: bool(steps) and steps[-1].what == making,
+    )
+    assert steps[-1].what == making and done.report.stopped
+    assert runner.recipe == BEFORE and runner.clock.now < 2 * 3600
+
+
 def test_a_width_that_does_not_fit_the_memory_is_left_out() -> None:
     class Small(RuledRunner):
-        def use_recipe(self, recipe: Recipe) -> None:
+        def use_recipe(self, recipe: Recipe, *watch: Any) -> None:
             if recipe.weight_bits in (4, 3):
                 raise MemoryError
-            super().use_recipe(recipe)
+            super().use_recipe(recipe, *watch)
 
     runner = Small(Clock(), cost=cost, errs=errs, recipe=BEFORE)
     report = run(runner).report
@@ -263,10 +279,10 @@ def test_a_width_that_does_not_fit_the_memory_is_left_out() -> None:
 
 def test_no_width_that_fits_is_one_sentence_and_the_old_recipe() -> None:
     class Tiny(RuledRunner):
-        def use_recipe(self, recipe: Recipe) -> None:
+        def use_recipe(self, recipe: Recipe, *watch: Any) -> None:
             if recipe != BEFORE:
                 raise MemoryError
-            super().use_recipe(recipe)
+            super().use_recipe(recipe, *watch)
 
     runner = Tiny(Clock(), cost=cost, errs=errs, recipe=BEFORE)
     with pytest.raises(SpecularError) as raised:
@@ -285,8 +301,8 @@ def test_a_fault_of_ours_leaves_the_old_recipe_and_is_not_hidden() -> None:
 
 def test_an_ingredient_refused_for_this_model_is_told_in_the_devices_words() -> None:
     class Refusing(RuledRunner):
-        def use_recipe(self, recipe: Recipe) -> None:
-            super().use_recipe(replace(recipe, skipped_mlp=(100,)) if recipe.head_share < 1 else recipe)
+        def use_recipe(self, recipe: Recipe, *watch: Any) -> None:
+            super().use_recipe(replace(recipe, skipped_mlp=(100,)) if recipe.head_share < 1 else recipe, *watch)
 
     report = run(Refusing(Clock(), cost=cost, errs=errs, recipe=BEFORE)).report
     assert by_name(report)["attention heads"].reason == "There is no such layer"

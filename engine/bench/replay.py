@@ -64,7 +64,8 @@ class CardClock:
             config, copy, DraftBuffers(config, copy, buffers.state, buffers.logits, buffers.report), config.vocabulary
         )
         self._graphs.use_draft(draft.step, MAX_ROWS, lambda done, total: None)
-        self._kv_length, self._drafted, self._begun = kv_length, 0, False
+        self._kv_length, self._drafted = kv_length, 0
+        self._graphs.begin(kv_length, [5])
 
     def choose_by(self, settings: Sampling) -> None:
         """Choose tokens by these settings from now on."""
@@ -73,7 +74,8 @@ class CardClock:
     def draft(self, rows: int) -> float:
         """See Clock.draft."""
         began = time.perf_counter()
-        self._begin()
+        if self._graphs.is_ahead and (self._drafted or rows > 1):
+            self._graphs.begin(self._kv_length, [5])
         self._graphs.draft(self._drafted, [7] * (rows - 1))
         self._drafted += rows
         return time.perf_counter() - began
@@ -81,11 +83,16 @@ class CardClock:
     def verify(self, rows: int, siblings: int) -> float:
         """See Clock.verify. Whatever the random model says, the cycle after it starts from the same length."""
         began = time.perf_counter()
-        self._begin()
-        tail = rows - 1 - siblings - min(self._drafted, rows - 1 - siblings)
-        self._graphs.judge(rows - 1 - siblings - tail, [7] * tail, [(0, 9)] * siblings)
-        self._begun = False
-        return time.perf_counter() - began
+        if self._graphs.is_ahead:
+            self._graphs.begin(self._kv_length, [5])
+        chain = rows - 1 - siblings
+        self._graphs.judge([7] * chain, min(self._drafted, chain), [(0, 9)] * siblings)
+        seconds = time.perf_counter() - began
+        self._graphs.begin(self._kv_length, [5])
+        if self._drafted:
+            self._graphs.draft_ahead()
+        self._drafted = 0
+        return seconds
 
     def step_seconds(self, rows: int) -> float:
         """Seconds of the card for a draft step, median of replays in a row."""
@@ -98,18 +105,13 @@ class CardClock:
     def plain_seconds(self) -> float:
         """Wall seconds of a plain step, one after the other as a reply makes them: median."""
         self._graphs.begin(self._kv_length, [5])
-        self._begun = False
         seconds = []
         for _ in range(PLAIN_TOKENS):
             began = time.perf_counter()
-            self._graphs.judge(0, (), ())
+            self._graphs.judge((), 0, ())
             seconds.append(time.perf_counter() - began)
+        self._graphs.begin(self._kv_length, [5])
         return statistics.median(seconds)
-
-    def _begin(self) -> None:
-        if not self._begun:
-            self._graphs.begin(self._kv_length, [5])
-            self._drafted, self._begun = 0, True
 
 
 def replay_traces(

@@ -125,7 +125,7 @@ class _Bench:
         for _ in range(50):
             graphs.begin(self._kv_length, self._tokens[:1])
             began = time.perf_counter()
-            graphs.judge(0, (), ())
+            graphs.judge((), 0, ())
             wall.append(time.perf_counter() - began)
         return statistics.median(wall) - card
 

@@ -69,11 +69,14 @@ class DecodeGraphs:
         # One for each kind of upload: each is read before the next of its kind, since steps are waited for.
         self._start, self._proposals, self._block = (torch.zeros(64, dtype=torch.int32).pin_memory() for _ in range(3))
         self._begun, self._ended, self._started = (torch.cuda.Event(enable_timing=True) for _ in range(3))
+        self._ahead: torch.cuda.Event | None = None  # of a draft step queued before it was asked for
+        self._next_ahead = torch.cuda.Event()
         launches: list[Callable[[], None]] = [partial(kernels.full, rows) for rows in range(1, ROWS + 1)]
         if sampled is not None:
             launches += [partial(kernels.full, rows, sampled) for rows in range(1, ROWS + 1)]
         if siblings:
             launches += [partial(kernels.full, rows, siblings=True) for rows in range(3, ROWS + 1)]
+        self._held: list[object] = [launches]  # graphs read and write memory that must live as long as they do
         graphs = []
         for number, launch in enumerate(launches):
             progress(number, len(launches))
@@ -112,6 +115,7 @@ class DecodeGraphs:
     def read_prompts_with(self, kernels: StepKernels, buffers: StepBuffers) -> None:
         """Capture the pass over a piece of a prompt, as many tokens as its own buffers are high."""
         self._prompt_buffers = buffers
+        self._held.append(kernels)
         self._prompt_upload = torch.zeros(judge.TOKENS + buffers.height, dtype=torch.int32).pin_memory()
         self._prompt = self._capture(kernels.prompt)
 
@@ -134,6 +138,8 @@ class DecodeGraphs:
 
     def use_draft(self, launch: DraftLaunch, rows: int, progress: Callable[[int, int], None]) -> None:
         """Capture the draft steps of a recipe, of 1 to `rows` rows. progress: (done, total)."""
+        self.synchronize()
+        self._ahead = None
         choices = [None] if self._sampled is None else [None, self._sampled]
         drafts: list[list[torch.cuda.CUDAGraph]] = [[] for _ in choices]
         for count in range(1, rows + 1):
@@ -141,16 +147,17 @@ class DecodeGraphs:
             for graphs, choice in zip(drafts, choices, strict=True):
                 graphs.append(self._capture(partial(launch, count, choice)))
         progress(rows, rows)
-        self._drafts = drafts
+        self._drafts, self._draft_launch = drafts, launch
 
     def begin(self, position: int, tokens: Sequence[int]) -> None:
         """Set the state: the block's tokens, of which the first stands at `position`. Ordered before what follows."""
         self._started.synchronize()  # the last upload has been read
-        start = self._start
+        self._ahead = None
+        start = self._start.numpy()
         start[0], start[1] = position, 0
-        start[judge.TOKENS : judge.TOKENS + len(tokens)] = torch.tensor(tokens, dtype=torch.int32)
+        start[judge.TOKENS : judge.TOKENS + len(tokens)] = tokens
         with torch.cuda.stream(self._stream):
-            self._upload(start, 0, judge.TOKENS + len(tokens))
+            self._upload(self._start, 0, judge.TOKENS + len(tokens))
             self._started.record(self._stream)
 
     def run_full(self, rows: int) -> None:
@@ -165,42 +172,60 @@ class DecodeGraphs:
 
     def draft(self, drafted: int, proposals: Sequence[int]) -> DraftReport:
         """One draft step behind `drafted` proposals of the block, checking these; waits for it."""
+        if self._ahead is not None and drafted == 0 and not proposals:
+            self._ahead.synchronize()
+            self._ahead = None
+            return self._reported()
         with torch.cuda.stream(self._stream):
             if proposals:
                 first = judge.TOKENS + 1 + drafted
-                self._proposals[first : first + len(proposals)] = torch.tensor(proposals, dtype=torch.int32)
+                self._proposals.numpy()[first : first + len(proposals)] = proposals
                 self._upload(self._proposals, first, first + len(proposals))
             self._drafts[self._mode][len(proposals)].replay()
             self._ended.record(self._stream)
         self._ended.synchronize()
         return self._reported()
 
-    def judge(self, block: int, tail: Sequence[int], siblings: Sequence[tuple[int, int]]) -> Judgement:
-        """The full pass over a block of `block` proposals on the card, a tail behind it, and siblings (place, id).
+    def draft_ahead(self) -> None:
+        """Queue the first draft step of the next cycle, so that the card works while the host keeps its books.
 
-        Waits for it and reads the outcome back.
+        `draft` then only waits for it; where the cycle begins otherwise, `begin` must come first.
         """
-        chain = 1 + block + len(tail)
-        rows = chain + len(siblings)
         with torch.cuda.stream(self._stream):
-            if tail or siblings:
-                behind = [*tail, *(token for _, token in siblings)]
-                first = judge.TOKENS + 1 + block
-                self._block[first : first + len(behind)] = torch.tensor(behind, dtype=torch.int32)
-                self._upload(self._block, first, first + len(behind))
+            self._drafts[self._mode][0].replay()
+            self._next_ahead.record(self._stream)
+        self._ahead = self._next_ahead
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether a draft step was queued that nobody has waited for."""
+        return self._ahead is not None
+
+    def judge(self, chain: Sequence[int], checked: int, siblings: Sequence[tuple[int, int]]) -> Judgement:
+        """The full pass over a chain of proposals, of which the first `checked` are on the card, and siblings.
+
+        siblings: (place, id) each. Waits for the pass and reads the outcome back.
+        """
+        height = 1 + len(chain)
+        rows = height + len(siblings)
+        with torch.cuda.stream(self._stream):
+            if len(chain) > checked or siblings:
+                block, first = self._block.numpy(), judge.TOKENS + 1
+                block[first : first + len(chain)] = chain
+                block[first + len(chain) : first + rows - 1] = [token for _, token in siblings]
+                block[judge.PLACES : judge.PLACES + height] = range(height)
+                block[judge.PLACES + height : judge.PLACES + rows] = [place + 1 for place, _ in siblings]
+                self._upload(self._block, first, judge.PLACES + rows)
             if siblings:
-                places = [*range(chain), *(place + 1 for place, _ in siblings)]
-                self._block[judge.CHAIN] = chain
-                self._block[judge.PLACES : judge.PLACES + rows] = torch.tensor(places, dtype=torch.int32)
+                self._block[judge.CHAIN] = height
                 self._upload(self._block, judge.CHAIN, judge.CHAIN + 1)
-                self._upload(self._block, judge.PLACES, judge.PLACES + rows)
                 self._with_siblings[rows].replay()
             else:
                 self._fulls[self._mode][rows - 1].replay()
             self._readback.copy_(self._buffers.state, non_blocking=True)
             self._ended.record(self._stream)
         self._ended.synchronize()
-        return self._judged(chain, rows, siblings=bool(siblings))
+        return self._judged(height, rows, siblings=bool(siblings))
 
     def timed(self, replay: Callable[[], None], replays: int = 1) -> float:
         """Seconds of the card for something queued; of several in a row without pause, of one of them."""

@@ -41,8 +41,12 @@ class CardPasses(Protocol):
         """A draft pass behind `drafted` tokens of the block, over the last of them and the proposals."""
         ...
 
-    def judge(self, block: int, tail: Sequence[int], siblings: Sequence[tuple[int, int]]) -> Judgement:
-        """The full pass over a block of so many tokens, a tail, and siblings (place, id)."""
+    def judge(self, chain: Sequence[int], checked: int, siblings: Sequence[tuple[int, int]]) -> Judgement:
+        """The full pass over a chain, whose first `checked` tokens are the block, and siblings (place, id)."""
+        ...
+
+    def draft_ahead(self) -> None:
+        """Begin the next cycle's first draft pass, of one row: it runs while the host does other things."""
         ...
 
 
@@ -92,8 +96,12 @@ class CardDrafter:
         """See Drafter.verify."""
         began = time.perf_counter()
         plan = [(sibling.place, sibling.id) for sibling in siblings]
-        result = self._passes.judge(len(self._block), tail, plan)
-        rows = 1 + len(self._block) + len(tail)
+        chain = (*self._block, *tail)
+        result = self._passes.judge(chain, len(self._block), plan)
+        seconds = time.perf_counter() - began
+        if self._block:
+            self._passes.draft_ahead()  # most cycles that drafted are followed by another that begins with one row
+        rows = 1 + len(chain)
         return Verdict(
             chosen_ids=result.chosen[:rows],
             chosen_probs=result.chosen_probs[:rows],
@@ -101,5 +109,5 @@ class CardDrafter:
             sibling_ids=result.chosen[rows:],
             sibling_probs=result.chosen_probs[rows:],
             step_seconds=tuple(self._seconds),
-            verify_seconds=time.perf_counter() - began,
+            verify_seconds=seconds,
         )

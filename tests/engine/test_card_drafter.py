@@ -44,9 +44,12 @@ class ScriptedCard:
         self.asked.append(("step", drafted, list(proposals)))
         return self.reports.pop(0)
 
-    def judge(self, block: int, tail: list[int], siblings: list[tuple[int, int]]) -> Judgement:
-        self.asked.append(("judge", block, list(tail), list(siblings)))
+    def judge(self, chain: list[int], checked: int, siblings: list[tuple[int, int]]) -> Judgement:
+        self.asked.append(("judge", list(chain), checked, list(siblings)))
         return self.judgements.pop(0)
+
+    def draft_ahead(self) -> None:
+        self.asked.append("ahead")
 
 
 def report(*ids: int, prob: float = 0.9) -> DraftReport:
@@ -66,7 +69,8 @@ def test_a_cycle_asks_for_steps_behind_the_block_and_reads_rows_apart() -> None:
         ("begin", 3, 2),
         ("step", 0, []),
         ("step", 1, [8]),
-        ("judge", 3, [], [(1, 11)]),
+        ("judge", [7, 8, 9], 3, [(1, 11)]),
+        "ahead",
     ]
     assert verdict.chosen_ids == (7, 8, 9, 5) and verdict.sibling_ids == (6,)
     assert len(verdict.step_seconds) == 2 and min(*verdict.step_seconds, verdict.verify_seconds) >= 0
@@ -109,7 +113,7 @@ def test_an_observer_sees_the_rows_that_count() -> None:
     judgement = Judgement((7, 1, 2, 9), (0.5,) * 4, (0.5,) * 2, 1, 3)
     watched = observe(ScriptedCard([], [judgement]), lambda at, rows: seen.append((at, rows)))  # type: ignore[arg-type]
     watched.begin_cycle(4, 20)  # type: ignore[attr-defined]
-    assert watched.judge(2, (), [(1, 8)]) is judgement  # type: ignore[attr-defined]
+    assert watched.judge((7, 8), 2, [(1, 8)]) is judgement  # type: ignore[attr-defined]
     assert seen[0][0] == 20 and seen[0][1].tolist() == [[0.0, 1.0], [2.0, 3.0], [6.0, 7.0]]
 
 

@@ -70,7 +70,7 @@ def test_twenty_cycles_hand_their_state_on_without_the_host(dtype: torch.dtype, 
     for cycle in range(20):
         gamma = cycle % 6
         made = [graphs.draft(i, ()).ids[0] for i in range(gamma)]
-        result = graphs.judge(gamma, (), ())
+        result = graphs.judge(made, gamma, ())
         step.begin(position, [token])
         for _ in range(gamma):
             step.draft(SKIPPING)
@@ -99,7 +99,7 @@ def test_siblings_change_no_bit_of_the_chain_and_have_those_of_the_chain(dtype: 
             alone = [step.full(position, [*block[: place + 1], token])[-1].cpu() for place, token in siblings]
             torch.cuda.synchronize()
             graphs.begin(position, block)
-            result = graphs.judge(chain - 1, (), siblings)
+            result = graphs.judge(block[1:], chain - 1, siblings)
             logits = graphs.logits(chain + len(siblings))
             assert torch.equal(logits[:chain], plain), (position, chain)
             assert all(map(torch.equal, logits[chain:], alone)), (position, chain)

@@ -1,4 +1,4 @@
-"""Sibling rows of a full pass: the bits of a token that had stood in the chain, the verdict, and the moved cache row."""
+"""Sibling rows of a full pass: the bits of a token in the chain, the verdict, and the moved cache row."""
 
 from __future__ import annotations
 

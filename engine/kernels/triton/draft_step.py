@@ -16,6 +16,7 @@ from engine.kernels.triton import judge
 from engine.kernels.triton.draft_attention import draft_attention_kernel
 from engine.kernels.triton.draft_ends import draft_choice_kernel, draft_embed_kernel, draft_norm_kernel
 from engine.kernels.triton.draft_matmul import draft_matmul_kernel
+from engine.kernels.triton.draft_rows_attention import draft_rows_attention_kernel
 from engine.kernels.triton.hardware import supports_dependent_launch
 from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.tiles import Role
@@ -23,8 +24,10 @@ from engine.kernels.triton.tiles import Role
 MAX_ROWS = 4
 PROJECT, RESIDUAL, GATED, LOGITS, RELU = range(5)
 CODES_A_WORD = 8
-ATTENTION_KEYS, ATTENTION_WARPS = 64, 2
-PROGRAMS_A_PROCESSOR = 4  # attention programs, over all heads, for each multiprocessor
+ATTENTION_KEYS, ATTENTION_WARPS = 16, 1  # of one row and head
+ROWS_KEYS, ROWS_WARPS = 32, 4  # of a tile of them
+PROGRAMS_A_PROCESSOR = 16  # attention programs, over all heads, for each multiprocessor
+MOST_PROGRAMS, MOST_ROWS_PROGRAMS = 32, 16  # of a head
 
 Tensor = torch.Tensor
 
@@ -161,11 +164,12 @@ class DraftBuffers:
         self.peak_parts = triton.cdiv(model.output.codes.shape[0], self.tiles[Role.LOGITS].block_n)
         self.peaks = torch.zeros(self.peak_parts, 3, MAX_ROWS, device=device)
         self.peak_ids = torch.zeros(self.peak_parts, 2, MAX_ROWS, dtype=torch.int32, device=device)
-        wave = PROGRAMS_A_PROCESSOR * _multiprocessors(device) // config.heads
-        self.programs = max(2, triton.next_power_of_2(wave + 1) // 2)  # a power of two within one wave
-        shape = (config.heads, self.programs, MAX_ROWS)
-        self.partial_out = torch.zeros(*shape, config.head_dim, device=device)
-        self.partial_max, self.partial_sum = torch.zeros(shape, device=device), torch.zeros(shape, device=device)
+        self.programs = _programs(config.heads, device, MOST_PROGRAMS)
+        self.rows_programs = _programs(config.kv_heads, device, MOST_ROWS_PROGRAMS)
+        self.tile = max(16, triton.next_power_of_2(MAX_ROWS * config.heads // config.kv_heads))
+        parts = max(config.heads * self.programs, config.kv_heads * self.rows_programs * self.tile)
+        self.partial_out = torch.zeros(parts, config.head_dim, device=device)
+        self.partial_max, self.partial_sum = torch.zeros(parts, device=device), torch.zeros(parts, device=device)
         self.arrivals = torch.zeros(config.heads, dtype=torch.int32, device=device)
         self.report = report
 
@@ -339,30 +343,38 @@ class DraftKernels:
 
     def _attention(self, layer: DraftLayer, rows: int) -> None:
         b, model, config = self._buffers, self._model, self._config
-        draft_attention_kernel[(config.heads, b.programs)](
-            b.qkv,
-            layer.cache,
-            model.cosine,
-            model.sine,
-            b.state,
-            b.partial_out,
-            b.partial_max,
-            b.partial_sum,
+        tensors = (b.qkv, layer.cache, model.cosine, model.sine, b.state, b.partial_out, b.partial_max, b.partial_sum)
+        shape = {"HEADS": config.heads, "KV_HEADS": config.kv_heads, "DIM": config.head_dim}
+        common = shape | {"WINDOW": self._window, "ROTATES": model.positions is None, "DEPENDENT": self._dependent}
+        factors, scale = layer.output.factors, config.head_dim**-0.5
+        group = config.heads // config.kv_heads
+        if rows * group == 1:
+            draft_attention_kernel[(config.heads, b.programs)](
+                *tensors,
+                b.arrivals,
+                factors,
+                *b.attended,
+                scale,
+                BLOCK_KEYS=ATTENTION_KEYS,
+                PROGRAMS=b.programs,
+                num_warps=ATTENTION_WARPS,
+                **common,
+                **self._launch(),
+            )
+            return
+        draft_rows_attention_kernel[(config.kv_heads, b.rows_programs)](
+            *tensors,
             b.arrivals,
-            layer.output.factors,
+            factors,
             *b.attended,
-            config.head_dim**-0.5,
-            HEADS=config.heads,
-            KV_HEADS=config.kv_heads,
-            DIM=config.head_dim,
+            scale,
             ROWS=rows,
-            ROWS_PADDED=triton.next_power_of_2(rows),
-            BLOCK_KEYS=ATTENTION_KEYS,
-            PROGRAMS=b.programs,
-            WINDOW=self._window,
-            ROTATES=model.positions is None,
-            DEPENDENT=self._dependent,
-            num_warps=ATTENTION_WARPS,
+            TILE=max(16, triton.next_power_of_2(rows * group)),
+            BLOCK_KEYS=ROWS_KEYS,
+            PROGRAMS=b.rows_programs,
+            num_warps=ROWS_WARPS,
+            num_stages=2,
+            **common,
             **self._launch(),
         )
 
@@ -381,6 +393,12 @@ def _activations(width: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """int8 planes [rows, 2, width / 2] and float32 scales [rows, width / 8]."""
     planes = torch.zeros(MAX_ROWS, 2, width // 2, dtype=torch.int8, device=device)
     return planes, torch.zeros(MAX_ROWS, width // 8, device=device)
+
+
+def _programs(heads: int, device: torch.device, most: int) -> int:
+    """Attention programs of a head: a power of two, all heads' together a few for each multiprocessor."""
+    wave = PROGRAMS_A_PROCESSOR * _multiprocessors(device) // heads
+    return min(most, max(2, triton.next_power_of_2(wave + 1) // 2))
 
 
 def _multiprocessors(device: torch.device) -> int:

@@ -11,9 +11,11 @@ def warm_up() -> float:
     """Compile what is not on disk yet; returns the seconds it took."""
     began = time.perf_counter()
     from engine.kernels.compiled import (
+        exact_leaders,  # noqa: F401 (its functions are compiled when imported)
         interpreter,
-        lowbit_pack,  # noqa: F401 (its functions are compiled when imported)
+        lowbit_pack,  # noqa: F401
         plane_pack,  # noqa: F401
+        round_groups,  # noqa: F401
     )
     from engine.kernels.compiled.peak import peak_of
     from engine.kernels.compiled.quantise import quantise_rows

@@ -17,6 +17,7 @@ from engine.files.folder import ModelFolder
 from engine.kernels.compiled import table as t
 from engine.kernels.compiled.binding import bind
 from engine.kernels.compiled.blocks import COUNTER_BYTES
+from engine.kernels.compiled.exact_leaders import exact_leaders
 from engine.kernels.compiled.interpreter import run
 from engine.kernels.compiled.memory import Memory, Weights
 from engine.kernels.compiled.peak import peak_of
@@ -123,7 +124,16 @@ class CompiledRunner:
         if len(tokens) > MAX_DRAFT_ROWS:
             raise ValueError(f"a draft pass takes at most {MAX_DRAFT_ROWS} tokens, not {len(tokens)}")
         self._pass(self._draft, tokens, position, len(tokens))
+        if self._recipe.weight_bits < 16:
+            self._sharpen(len(tokens))
         return self._logits[: len(tokens)]
+
+    def _sharpen(self, rows: int) -> None:
+        """Compute the leading logits of the last draft pass with the full model's output matrix."""
+        output = self._weights.matrix(programme.output_matrix(self.config, self._weights.names))
+        for logits, row in zip(self._logits[:rows], self._memory.buffers[programme.Buffer.NORMED], strict=False):
+            addresses = logits.ctypes.data, len(logits), row.ctypes.data, output.address
+            exact_leaders(*addresses, output.kind, output.columns)
 
     def activation_statistics(self, tokens: Sequence[int], cancelled: Callable[[], bool] = lambda: False) -> Statistics:
         """Of the inputs of all matrices of the full model over these tokens, as far as the cache has room for them.

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from builders import tiny_llama
 from engine.kernels.compiled.exact_leaders import LEADERS, exact_leaders
 from engine.model.matrix import KIND_OF_DTYPE
+from engine.model.programme import Buffer
+from engine.recipe import Recipe
+from engine_rig import compiled_runner
 
 COLUMNS = 64
 
@@ -75,3 +81,21 @@ def test_nan_is_not_hidden() -> None:
     got = exact(logits, x, weight, "float32")
     assert np.isnan(got[[5, 320]]).all()
     assert np.isfinite(np.delete(got, [5, 320])).all()
+
+
+@pytest.mark.parametrize("recipe", [Recipe(weight_bits=4), Recipe(weight_bits=8, reduced_vocabulary=96)])
+def test_a_draft_chooses_among_exact_logits(tmp_path: Path, recipe: Recipe) -> None:
+    folder = tiny_llama(tmp_path, layers=2, hidden=96, heads=6, kv_heads=2, vocab=293, dtype="float16", std=0.2)
+    tokens = [5, 17, 203, 4, 90, 41]
+    with compiled_runner(folder) as runner:
+        runner.use_recipe(recipe)
+        runner.full(tokens[:4], 0, 0)
+        drafted = runner.draft(tokens[4:], 4).copy()
+        normed = runner._memory.buffers[Buffer.NORMED][:2].copy()
+        matrix = runner._weights.matrix("lm_head.weight").owner[0].astype(np.float32)
+    for logits, row in zip(drafted, normed, strict=True):
+        right = matrix @ row
+        leading = np.argsort(-logits)[: LEADERS // 2]  # rank behind them may stand logits that were not recomputed
+        np.testing.assert_allclose(logits[leading], right[leading], rtol=1e-4, atol=1e-4)
+        finite = np.isfinite(logits)
+        assert (abs(logits - right)[finite] > 1e-4).any(), "the others stay coarse"

@@ -11,7 +11,7 @@ SUMS_IN_ANY_ORDER = {"reassoc", "contract", "nsz"}
 BLOCK_ROWS = 64  # rows that take up passed-on errors together, so that the feedback is read from the cache
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _storable(value):
     """The float16 nearest to a float32 value, as float32. Not in any-order arithmetic, which would undo it."""
     value = min(max(value, np.float32(-LARGEST)), np.float32(LARGEST))
@@ -21,7 +21,7 @@ def _storable(value):
     return spread - (spread - value)
 
 
-@njit(nogil=True, cache=True, fastmath=SUMS_IN_ANY_ORDER)
+@njit(nogil=True, fastmath=SUMS_IN_ANY_ORDER)
 def _error(values, importance, most, scale, low):
     """The weighted squared error of one group."""
     inverse = np.float32(1.0) / scale if scale > 0 else np.float32(0.0)
@@ -33,7 +33,7 @@ def _error(values, importance, most, scale, low):
     return error
 
 
-@njit(nogil=True, cache=True, fastmath=SUMS_IN_ANY_ORDER)
+@njit(nogil=True, fastmath=SUMS_IN_ANY_ORDER)
 def _corrections(values, importance, most, scale, low):
     """What to add to scale and low so that they fit best the codes that they give: regression of the errors."""
     inverse = np.float32(1.0) / scale if scale > 0 else np.float32(0.0)
@@ -55,13 +55,13 @@ def _corrections(values, importance, most, scale, low):
     return slope, errors / total - slope * mean
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _refitted(values, importance, most, scale, low):
     slope, shift = _corrections(values, importance, most, scale, low)
     return _storable(max(scale + slope, np.float32(0.0))), _storable(low + shift)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _fit(values, importance, most):
     """The best scale and low found for one group."""
     least = greatest = values[0]
@@ -88,13 +88,13 @@ def _fit(values, importance, most):
     return scale, low
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _code_of(value, most, scale, low):
     inverse = np.float32(1.0) / scale if scale > 0 else np.float32(0.0)
     return np.int32(min(max((value - low) * inverse, np.float32(0.0)), most) + np.float32(0.5))
 
 
-@njit(nogil=True, cache=True, fastmath=SUMS_IN_ANY_ORDER)
+@njit(nogil=True, fastmath=SUMS_IN_ANY_ORDER)
 def _add_products(wanted, errors, feedback, first, last, start, stop):
     """wanted[r, start:stop] += errors[r, j] * feedback[first + j, start:stop], j to last - first: four at a time."""
     for r in range(wanted.shape[0]):
@@ -107,7 +107,12 @@ def _add_products(wanted, errors, feedback, first, last, start, stop):
                 line[k] += a * one[k] + b * two[k] + c * three[k] + d * four[k]
 
 
-@njit(nogil=True, cache=True)
+@njit(
+    "void(float32[:, ::1], float32[::1], float32[:, ::1], boolean, int64, int64,"
+    " uint8[:, ::1], float32[:, ::1], float32[:, ::1], int64, int64)",
+    nogil=True,
+    cache=True,
+)
 def round_rows(weight, importance, feedback, passes_on, bits, group, codes, scales, lows, first, last):
     """Rows first to last - 1, some at a time so that what they share stays in the cache."""
     columns = weight.shape[1]

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.errors import LoadCancelled
-from engine.kernels.compiled.team import Team
-from engine.lowbit.codes import group_of, round_to_nearest
+from engine.lowbit.codes import LowBitCodes, group_of, round_to_nearest
 from engine.lowbit.packed import PackedMatrix, pack
-from engine.lowbit.statistics import Statistics
+from engine.lowbit.statistics import InputSample, Statistics
 from engine.model.matrix import Matrix
 from engine.model.weights import as_float32
 from engine.records import LoadProgress
 
 KIND_NAMES = {0: "F32", 1: "F16", 2: "BF16"}
-AWARE_BELOW = 8  # bits: at eight, rounding is too fine for the inputs' sizes to matter
+AWARE_BELOW = 8  # bits: at eight, rounding to nearest is as good as any
+PIECE_VALUES = 2**22  # weights rounded to nearest at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,41 +28,68 @@ class Watch:
     cancelled: Callable[[], bool] = lambda: False
 
 
+@dataclass(frozen=True, slots=True)
+class CopyPlan:
+    """What is copied: groups of matrices that share an input, and the bits of each matrix."""
+
+    inputs: tuple[tuple[str, ...], ...]
+    bits: Callable[[str], int]
+
+
 def make_copies(
     source: Callable[[str], Matrix],
-    inputs: Sequence[tuple[str, ...]],
-    bits: int,
+    plan: CopyPlan,
     statistics: Callable[[Callable[[], bool]], Statistics],
-    team: Team,
+    threads: int,
     watch: Watch,
 ) -> dict[str, PackedMatrix]:
-    """The copy of every matrix named in `inputs`, whose members each share an input and therefore factors.
+    """The copy of every matrix of the plan.
 
     statistics: computes those of the full model's inputs; asked only where rounding is coarse enough for them to
     matter. Raises LoadCancelled.
     """
-    seen = statistics(watch.cancelled) if bits < AWARE_BELOW else {}
-    sizes = [sum(source(name).rows * source(name).columns for name in names) for names in inputs]
+    coarse = any(plan.bits(name) < AWARE_BELOW for names in plan.inputs for name in names)
+    seen = statistics(watch.cancelled) if coarse else {}
+    sizes = [sum(source(name).rows * source(name).columns for name in names) for names in plan.inputs]
     copies: dict[str, PackedMatrix] = {}
-    for number, names in enumerate(inputs):
+    for number, names in enumerate(plan.inputs):
         if watch.cancelled():
             raise LoadCancelled("Loading was cancelled.")
-        watch.progress(LoadProgress("Preparing the draft", number, len(inputs), sum(sizes[:number]), sum(sizes)))
-        weights = [_values(source(name)) for name in names]
-        mean_abs = seen[names[0]][0] if names[0] in seen else None
-        factors = _factors(mean_abs)
-        for name, weight in zip(names, weights, strict=True):
-            copies[name] = pack(round_to_nearest(weight, bits, group_of(weight.shape[1]), factors))
-    watch.progress(LoadProgress("Preparing the draft", len(inputs), len(inputs), sum(sizes), sum(sizes)))
+        watch.progress(LoadProgress("Preparing the draft", number, len(sizes), sum(sizes[:number]), sum(sizes)))
+        copies |= _copies_of(names, source, plan, seen.get(names[0]), threads)
+    watch.progress(LoadProgress("Preparing the draft", len(sizes), len(sizes), sum(sizes), sum(sizes)))
     return copies
 
 
-def _values(matrix: Matrix) -> np.ndarray:
-    return np.ascontiguousarray(as_float32(np.asarray(matrix.owner[0]), KIND_NAMES[matrix.kind]))
+def _copies_of(
+    names: Sequence[str], source: Callable[[str], Matrix], plan: CopyPlan, sample: InputSample | None, threads: int
+) -> dict[str, PackedMatrix]:
+    """Of the matrices that share one input."""
+    from engine.lowbit.rounding_compiled import feedback_compiled, round_matrix_compiled
+
+    coarse = [name for name in names if plan.bits(name) < AWARE_BELOW]
+    feedback = None if not coarse or sample is None or sample.rows is None else feedback_compiled(sample.rows)
+    made: dict[str, PackedMatrix] = {}
+    for name in names:
+        bits, matrix = plan.bits(name), source(name)
+        group = group_of(matrix.columns)
+        if bits >= AWARE_BELOW or sample is None:
+            codes = _nearest(matrix, bits, group)
+        else:
+            weight = _values(matrix, 0, matrix.rows)
+            codes = round_matrix_compiled(weight, bits, group, sample.mean_square, feedback, threads)
+        made[name] = pack(codes)
+    return made
 
 
-def _factors(mean_abs: np.ndarray | None) -> np.ndarray | None:
-    if mean_abs is None:
-        return None
-    root = np.sqrt(np.maximum(mean_abs, 1e-8))
-    return np.clip(root / np.exp(np.log(root).mean()), 1e-2, 1e2).astype(np.float32)
+def _nearest(matrix: Matrix, bits: int, group: int) -> LowBitCodes:
+    """Rounded to nearest a few rows at a time, so that little memory is taken beside the codes."""
+    step = max(1, PIECE_VALUES // matrix.columns)
+    starts = range(0, matrix.rows, step)
+    parts = [round_to_nearest(_values(matrix, first, first + step), bits, group) for first in starts]
+    codes, scale, low = (np.concatenate([getattr(part, of) for part in parts]) for of in ("codes", "scale", "low"))
+    return LowBitCodes(codes, scale, low, parts[0].factors, bits, group)
+
+
+def _values(matrix: Matrix, first: int, last: int) -> np.ndarray:
+    return np.ascontiguousarray(as_float32(np.asarray(matrix.owner[0][first:last]), KIND_NAMES[matrix.kind]))

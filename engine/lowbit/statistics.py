@@ -3,40 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
+from engine.lowbit.rounding_rule import FEEDBACK_COLUMNS
 from engine.model import programme as p
 
-Statistics = Mapping[str, tuple[np.ndarray, np.ndarray]]
-"""Matrix name -> (mean |x|, mean x^2) of its input, float32 [columns] each."""
+
+@dataclass(frozen=True, slots=True)
+class InputSample:
+    """A matrix's input on some text.
+
+    mean_square: float32 [columns], E[x^2]. rows: float32 [tokens, columns], the inputs themselves, or None for inputs
+    so wide that rounding has no use for them. Neither has the text's first position: models keep huge values there.
+    """
+
+    mean_square: np.ndarray
+    rows: np.ndarray | None
+
+
+Statistics = Mapping[str, InputSample]
+"""Matrix name -> its input; matrices that share one share the object."""
 
 
 class InputStatistics:
-    """Sums over the rows of full passes that are stopped wherever an input has been made."""
+    """Collects inputs from full passes that are stopped wherever an input has been made."""
 
     def __init__(self, programme: p.Programme) -> None:
         self._inputs = p.shared_inputs(programme)
-        self._sizes = [np.zeros(0) for _ in self._inputs]
-        self._squares = [np.zeros(0) for _ in self._inputs]
-        self._rows = 0
+        self._squares: list[np.ndarray | None] = [None] * len(self._inputs)
+        self._rows: list[list[np.ndarray]] = [[] for _ in self._inputs]
+        self._seen = 0  # rows, the first position's included
 
     def see(self, run: Callable[[int, int], None], buffers: Mapping[p.Buffer, np.ndarray], rows: int) -> None:
-        """One pass over `rows` tokens. run(first, last): execute instructions first to last - 1."""
-        begun = 0
+        """One pass over the text's next `rows` tokens. run(first, last): execute instructions first to last - 1."""
+        begun, first = 0, 0 if self._seen else 1
         for i, read in enumerate(self._inputs):
             run(begun, read.first)
             begun = read.first
-            values = buffers[read.buffer][:rows].astype(np.float64)
-            size, square = np.abs(values).sum(0), (values * values).sum(0)
-            self._sizes[i] = self._sizes[i] + size if self._rows else size
-            self._squares[i] = self._squares[i] + square if self._rows else square
-        self._rows += rows
+            values = buffers[read.buffer][first:rows].copy()
+            square = np.square(values, dtype=np.float64).sum(0)
+            before = self._squares[i]
+            self._squares[i] = square if before is None else before + square
+            if values.shape[1] <= FEEDBACK_COLUMNS:
+                self._rows[i].append(values)
+        self._seen += rows
 
     def means(self) -> Statistics:
-        """Of everything seen; at least one row must have been."""
-        result: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-        for read, size, square in zip(self._inputs, self._sizes, self._squares, strict=True):
-            means = (size / self._rows).astype(np.float32), (square / self._rows).astype(np.float32)
-            result |= dict.fromkeys(read.weights, means)
+        """Of everything seen; at least two tokens must have been."""
+        result: dict[str, InputSample] = {}
+        for read, square, rows in zip(self._inputs, self._squares, self._rows, strict=True):
+            if square is None:
+                raise ValueError("nothing was seen")
+            mean = (square / max(1, self._seen - 1)).astype(np.float32)
+            sample = InputSample(mean, np.concatenate(rows) if rows else None)
+            result |= dict.fromkeys(read.weights, sample)
         return result

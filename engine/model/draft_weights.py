@@ -11,7 +11,7 @@ from engine.errors import LoadCancelled
 from engine.files.config import ModelConfig
 from engine.kernels.compiled.memory import PlanedMlp, Weights
 from engine.kernels.compiled.team import Team
-from engine.lowbit.copies import Watch, make_copies
+from engine.lowbit.copies import CopyPlan, Watch, make_copies
 from engine.lowbit.neuron_planes import PlaneLayer, make_planes
 from engine.lowbit.packed import PackedMatrix, kept_rows, replace_row
 from engine.lowbit.statistics import Statistics
@@ -22,6 +22,8 @@ from engine.model.matrix import Matrix
 from engine.model.weights import HostWeights
 from engine.recipe import Recipe
 from engine.records import LoadProgress
+
+OUTPUT_BITS = 8  # fewest of the output matrix: at 4 it costs 0.02 of acceptance, more than its bytes win back
 
 
 @dataclass(slots=True)
@@ -112,7 +114,9 @@ class DraftWeights:
         kept = read_copies(path, self.fingerprint, {name: (m.rows, m.columns) for name, m in sizes.items()})
         if kept is not None:
             return kept
-        made = make_copies(self.full.matrix, inputs, bits, self.statistics, self.team, watch)
+        output = p.output_matrix(self.config, self.full.names)
+        plan = CopyPlan(inputs, lambda name: max(bits, OUTPUT_BITS) if name == output else bits)
+        made = make_copies(self.full.matrix, plan, self.statistics, self.team.size, watch)
         note = keep_copies(path, self.fingerprint, made)
         if note is not None:
             self.notes.append(note)

@@ -22,11 +22,12 @@ from triton_rig import DEVICE, Tensor, quiet
 VOCABULARY = 101  # prime: no tile divides it
 
 
-def small_model(folder: Path, dtype: torch.dtype, *, layers: int = 2) -> Path:
-    """Two heads 32 wide share a key head. Small, because an interpreted launch takes tens of milliseconds."""
+def small_model(folder: Path, dtype: torch.dtype, *, layers: int = 2, kv_heads: int = 1) -> Path:
+    """Two heads 32 wide share a key head, or have two. Small, because an interpreted launch takes tens of
+    milliseconds."""
     name = str(dtype).removeprefix("torch.")
     return no_end_tokens(
-        tiny_llama(folder, layers=layers, hidden=64, heads=2, kv_heads=1, vocab=VOCABULARY, dtype=name, std=0.12)
+        tiny_llama(folder, layers=layers, hidden=64, heads=2, kv_heads=kv_heads, vocab=VOCABULARY, dtype=name, std=0.12)
     )
 
 

@@ -86,7 +86,8 @@ def draft_attention_kernel(
         query = qkv + head * DIM
         q1, q2 = _rotated(tl.load(query + half), tl.load(query + HALF + half), cos, sin, ROTATES)
         q1, q2 = q1 * scale, q2 * scale
-        ceiling, total = NEVER + 0.0, 0.0
+        one = tl.arange(0, 1)
+        ceiling, total = tl.full((1,), NEVER, tl.float32), tl.zeros((1,), tl.float32)
         mixed = tl.zeros((DIM,), tl.float32)
         i = program
         while i < taken:
@@ -118,8 +119,8 @@ def draft_attention_kernel(
             k1, k2, v = load_keys(cache, key, start, head, 2 * WIDTH, WIDTH, DIM)
         at = head * PROGRAMS + program
         tl.store(partial_out + at * DIM + whole, mixed)
-        tl.store(partial_max + at, ceiling)
-        tl.store(partial_sum + at, total)
+        tl.store(partial_max + at + one, ceiling)
+        tl.store(partial_sum + at + one, total)
         tl.debug_barrier()
         there = tl.minimum(taken, PROGRAMS)
         if tl.atomic_add(arrivals + head, 1, sem="acq_rel") == there - 1:

@@ -17,7 +17,7 @@ from engine.records import LoadProgress
 
 KIND_NAMES = {0: "F32", 1: "F16", 2: "BF16"}
 AWARE_BELOW = 8  # bits: at eight, rounding to nearest is as good as any
-PIECE_VALUES = 2**22  # weights rounded to nearest at a time
+PIECE_VALUES = 2**23  # weights rounded at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,15 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class CopyPlan:
-    """What is copied: groups of matrices that share an input, and the bits of each matrix."""
+    """What is copied, and to how many bits.
+
+    inputs: groups of matrices that share an input. output: the one that makes logits: the leading ones are computed
+    again with the model's own rows, so that it need only be good enough to find them.
+    """
 
     inputs: tuple[tuple[str, ...], ...]
-    bits: Callable[[str], int]
+    bits: int
+    output: str
 
 
 def make_copies(
@@ -48,8 +53,7 @@ def make_copies(
     statistics: computes those of the full model's inputs; asked only where rounding is coarse enough for them to
     matter. Raises LoadCancelled.
     """
-    coarse = any(plan.bits(name) < AWARE_BELOW for names in plan.inputs for name in names)
-    seen = statistics(watch.cancelled) if coarse else {}
+    seen = statistics(watch.cancelled) if plan.bits < AWARE_BELOW else {}
     sizes = [sum(source(name).rows * source(name).columns for name in names) for names in plan.inputs]
     copies: dict[str, PackedMatrix] = {}
     for number, names in enumerate(plan.inputs):
@@ -65,31 +69,28 @@ def _copies_of(
     names: Sequence[str], source: Callable[[str], Matrix], plan: CopyPlan, sample: InputSample | None, threads: int
 ) -> dict[str, PackedMatrix]:
     """Of the matrices that share one input."""
-    from engine.lowbit.rounding_compiled import feedback_compiled, round_matrix_compiled
+    from engine.lowbit.rounding_compiled import feedback_compiled
 
-    coarse = [name for name in names if plan.bits(name) < AWARE_BELOW]
-    feedback = None if not coarse or sample is None or sample.rows is None else feedback_compiled(sample.rows)
-    made: dict[str, PackedMatrix] = {}
-    for name in names:
-        bits, matrix = plan.bits(name), source(name)
-        group = group_of(matrix.columns)
-        if bits >= AWARE_BELOW or sample is None:
-            codes = _nearest(matrix, bits, group)
-        else:
-            weight = _values(matrix, 0, matrix.rows)
-            codes = round_matrix_compiled(weight, bits, group, sample.mean_square, feedback, threads)
-        made[name] = pack(codes)
-    return made
+    rows = None if sample is None or plan.output in names else sample.rows
+    feedback = None if rows is None else feedback_compiled(rows)
+    return {name: pack(_rounded(source(name), plan.bits, sample, feedback, threads)) for name in names}
 
 
-def _nearest(matrix: Matrix, bits: int, group: int) -> LowBitCodes:
-    """Rounded to nearest a few rows at a time, so that little memory is taken beside the codes."""
+def _rounded(
+    matrix: Matrix, bits: int, sample: InputSample | None, feedback: np.ndarray | None, threads: int
+) -> LowBitCodes:
+    """The codes of a matrix, rounded some rows at a time, so that little memory is taken beside them."""
+    from engine.lowbit.rounding_compiled import round_matrix_compiled
+
+    group = group_of(matrix.columns)
     step = max(1, PIECE_VALUES // matrix.columns)
-    starts = range(0, matrix.rows, step)
-    parts = [round_to_nearest(_values(matrix, first, first + step), bits, group) for first in starts]
+    parts: list[LowBitCodes] = []
+    for first in range(0, matrix.rows, step):
+        stored = np.asarray(matrix.owner[0][first : first + step])
+        weight = np.ascontiguousarray(as_float32(stored, KIND_NAMES[matrix.kind]))
+        if sample is None:
+            parts.append(round_to_nearest(weight, bits, group))
+        else:
+            parts.append(round_matrix_compiled(weight, bits, group, sample.mean_square, feedback, threads))
     codes, scale, low = (np.concatenate([getattr(part, of) for part in parts]) for of in ("codes", "scale", "low"))
     return LowBitCodes(codes, scale, low, parts[0].factors, bits, group)
-
-
-def _values(matrix: Matrix, first: int, last: int) -> np.ndarray:
-    return np.ascontiguousarray(as_float32(np.asarray(matrix.owner[0][first:last]), KIND_NAMES[matrix.kind]))

@@ -19,7 +19,7 @@ from engine.files.paths import cache_dir, ensure_folder
 from engine.files.safetensors_header import read_header
 from engine.lowbit.packed import PackedMatrix, packed_shape
 
-VERSION = 2  # raise it when the layout, the rounding or the sample text changes, so that older copies are made anew
+VERSION = 3  # raise it when the layout, the rounding or the sample text changes, so that older copies are made anew
 ABOUT = "about"
 ALIGNED = 64
 PAGE = 4096

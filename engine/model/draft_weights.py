@@ -23,8 +23,6 @@ from engine.model.weights import HostWeights
 from engine.recipe import Recipe
 from engine.records import LoadProgress
 
-OUTPUT_BITS = 8  # fewest of the output matrix: at 4 it costs 0.02 of acceptance, more than its bytes win back
-
 
 @dataclass(slots=True)
 class DraftWeights:
@@ -114,8 +112,7 @@ class DraftWeights:
         kept = read_copies(path, self.fingerprint, {name: (m.rows, m.columns) for name, m in sizes.items()})
         if kept is not None:
             return kept
-        output = p.output_matrix(self.config, self.full.names)
-        plan = CopyPlan(inputs, lambda name: max(bits, OUTPUT_BITS) if name == output else bits)
+        plan = CopyPlan(inputs, bits, p.output_matrix(self.config, self.full.names))
         made = make_copies(self.full.matrix, plan, self.statistics, self.team.size, watch)
         note = keep_copies(path, self.fingerprint, made)
         if note is not None:

@@ -126,10 +126,11 @@ class RuledRunner:
             raise BadSetting("There is no such layer.")
         require_ingredients(recipe, "this desk", self.ingredients)
         if recipe.weight_bits not in self.made:
-            progress(LoadProgress("Preparing the draft", 1, 4, 1, 4))
-            if cancelled():
-                raise LoadCancelled("Loading was cancelled.")
-            self.clock.now += self.making_seconds
+            for step in range(1, 5):
+                progress(LoadProgress("Preparing the draft", step, 4, step, 4))
+                if cancelled():
+                    raise LoadCancelled("Loading was cancelled.")
+                self.clock.now += self.making_seconds / 4
         self.made.add(recipe.weight_bits)
         self.recipe = recipe
 

@@ -106,7 +106,7 @@ class _Calibration:
 
     def _weights(self) -> list[Trial]:
         """Measure each width of weights; the best is what ingredients come on top of."""
-        levels = plan.weights(self.subject.runner.ingredients).levels
+        levels = plan.weights(self.subject.runner.ingredients, self.before.weight_bits).levels
         measured: list[Trial] = []
         for number, level in enumerate(levels):
             recipe = level.added_to(Recipe())

@@ -41,9 +41,9 @@ class Ladder:
     levels: tuple[Level, ...]
 
 
-def weights(able: Ingredients) -> Ladder:
-    """The widths of weights that the device has."""
-    widths = [bits for bits in BITS if bits in able.weight_bits]
+def weights(able: Ingredients, ready: int = 16) -> Ladder:
+    """The widths of weights that the device has; the one whose copy is ready comes first."""
+    widths = sorted((bits for bits in BITS if bits in able.weight_bits), key=lambda bits: bits == 16 or bits != ready)
     levels = [Level(f"{bits}-bit weights", {"weight_bits": bits}) for bits in widths]
     return Ladder("weights", tuple(levels))
 

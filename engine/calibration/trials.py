@@ -23,8 +23,15 @@ SCREENED = 0.6  # of them, for the first look at every ingredient; the last look
 READING_COST = 0.3  # of a plain step, at most, that a token of a prompt takes
 
 
+MAKING_ENDS = Stage.INGREDIENTS  # when a copy of the weights that is not ready by then is given up
+
+
 class Interrupted(Exception):
     """The caller wants no more."""
+
+
+class _NoTime(Exception):
+    """A copy of the weights would take more time than there is."""
 
 
 class Trials:
@@ -106,7 +113,10 @@ class Trials:
                 self.obstacle = self.no_time
                 return None
             try:
-                self.use(recipe)
+                self.use(recipe, hurried=not forced)
+            except _NoTime:
+                self.obstacle = self.no_time
+                return None
             except BadSetting as error:  # the device has the ingredient, but not for this model
                 self.obstacle = str(error).rstrip(".")
                 return None
@@ -144,14 +154,18 @@ class Trials:
         self.use(recipe)
         return self.bench.agreement((self._longest,), tokens).loss
 
-    def use(self, recipe: Recipe) -> None:
-        """Draft by this recipe."""
+    def use(self, recipe: Recipe, *, hurried: bool = False) -> None:
+        """Draft by this recipe. hurried: raise _NoTime where making what it needs would take all the time there is."""
         if self._runner.recipe != recipe:
             began = self._budget.clock()
             try:
-                self._runner.use_recipe(recipe, self._tell_making, self._cancelled)
+                self._runner.use_recipe(
+                    recipe,
+                    self._tell_making,
+                    lambda: self._cancelled() or (hurried and not self._budget.allows(MAKING_ENDS)),
+                )
             except LoadCancelled as error:
-                raise Interrupted from error
+                raise (Interrupted if self._cancelled() else _NoTime) from error
             self._making[recipe.weight_bits not in self._widths] = self._budget.clock() - began
             self._widths.add(recipe.weight_bits)
             if recipe.reduced_vocabulary is not None:

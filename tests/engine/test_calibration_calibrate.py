@@ -177,11 +177,27 @@ def test_a_slow_model_takes_its_time_and_little_more(plain_seconds: float) -> No
     assert all("no time was left" in finding.reason for finding in untried)
 
 
-def test_time_for_making_a_copy_is_counted() -> None:
-    runner = runner_of(making_seconds=60.0)
+def test_copies_are_made_while_there_is_time_for_them() -> None:
+    runner = runner_of(making_seconds=60.0, recipe=Recipe(weight_bits=8))
+    report = run(runner, seconds=200.0).report
+    assert report.chosen is not None and report.chosen.weight_bits == 4
+    assert by_name(report)["3-bit weights"].verdict is Verdict.UNTRIED
+    assert report.seconds <= 210.0
+
+
+def test_a_copy_that_would_take_too_long_is_given_up() -> None:
+    runner = runner_of(making_seconds=3600.0, recipe=Recipe(weight_bits=8))
+    report = run(runner, seconds=1000.0).report
+    assert report.chosen is not None and report.chosen.weight_bits == 8
+    given_up = by_name(report)["4-bit weights"]
+    assert given_up.verdict is Verdict.UNTRIED and given_up.reason.startswith("no time was left for it")
+    assert report.seconds <= 2000.0  # a quarter of the copy is the least that can be made of it
+
+
+def test_the_only_width_is_waited_for() -> None:
+    runner = runner_of(making_seconds=600.0, ingredients=Ingredients((16, 4)), recipe=Recipe(weight_bits=16))
     report = run(runner, seconds=120.0).report
-    assert report.seconds <= 240.0
-    assert by_name(report)["8-bit weights"].verdict is Verdict.UNTRIED
+    assert report.chosen is not None and report.chosen.weight_bits == 4
 
 
 class Stop:

@@ -16,6 +16,7 @@ from engine.speculation.lookup import Found
 from engine.speculation.measured import Measured
 
 _RISKED = 0.3  # share of the allowance that a cycle may be expected to lose; all of it is the most it can lose
+_AHEAD = 0.1  # net tokens that passes after the next one are worth, were all right until then: tuned on traces
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +57,15 @@ class CyclePlan:
         net, best = max((self._net_of_pass(drafted, found, count), count) for count in counts)
         if self._fixed:
             return best
-        # A tail can be tried later as well: only what it brings more now speaks for ending the draft.
-        later = self._reaches[-1] * self._own(drafted) * self._measured.tail_gain
-        tail = self._net_of_tail(drafted, found) - later
+        # Going on keeps the chance of more tokens and of a tail later; ending takes the tail that there is now.
+        ahead = net + self._reaches[-1] * self._own(drafted) * (_AHEAD + self._measured.tail_gain)
+        tail = self._net_of_tail(drafted, found)
+        self._measured.saw_tail(tail / max(0.05, self._reaches[-1]))
         if not drafted:
-            return None if tail > max(0.0, net) else best
+            return None if tail > max(0.0, ahead) else best
         wasted = (1.0 - self._reaches[-1]) * (self._spent + self._measured.pass_cost(1 + best))
         bearable = wasted <= _RISKED * self._allowance and self._loss(drafted, best) <= self._allowance
-        return best if bearable and (best or drafted < self._gamma) and net > max(0.0, tail) else None
+        return best if bearable and (best or drafted < self._gamma) and ahead > tail else None
 
     def added(self, proposals: Sequence[Proposal], checked: int, found: Found) -> None:
         """The block has grown by these proposals, in a pass that checked `checked` tokens of the look-up."""
@@ -79,7 +81,6 @@ class CyclePlan:
     def extras(self, block: Sequence[Proposal], found: Found, rows: int, most_siblings: int) -> Extras:
         """What to try beside the block in the `rows` rows that are left. found: what may follow the block."""
         price, rows = self._price_of_row, min(rows, self._bearable_rows(len(block)))
-        self._measured.saw_tail(self._net_of_tail(len(block), found) / max(0.05, self._reaches[-1]))
         seconds = [
             (self._reaches[place] * self._measured.second(proposal), place)
             for place, proposal in enumerate(block)

@@ -38,7 +38,7 @@ def plan(
 
 def test_a_sure_draft_goes_on_and_an_unsure_one_stops() -> None:
     assert plan(knowing(CARD), SURE).next_pass(1, NOTHING, 8) == 0
-    assert plan(knowing(CARD), UNSURE).next_pass(1, NOTHING, 8) is None
+    assert plan(knowing(CARD), UNSURE, UNSURE).next_pass(2, NOTHING, 8) is None
 
 
 def test_the_first_pass_is_always_made_and_gamma_ends_the_chain() -> None:
@@ -128,7 +128,7 @@ def test_seconds_that_are_never_right_are_tried_no_more() -> None:
     measured = knowing(CostProfile(draft=0.3, verify_slope=0.05))
     assert plan(measured, UNSURE).extras([UNSURE], NOTHING, 9, 9).siblings
     for _ in range(300):
-        measured._second.at(0.49).add(False)
+        measured._second_by_share.at(0.49).add(False)
     assert not plan(measured, UNSURE).extras([UNSURE], NOTHING, 9, 9).siblings
 
 

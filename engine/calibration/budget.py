@@ -8,6 +8,8 @@ from enum import Enum
 
 from engine.calibration.report import CalibrationProgress, Finding
 
+MAKING = 0.5  # copies are kept on disk: they are made once, and their making is not what is to be hurried
+
 
 class Stage(Enum):
     """A part of a calibration: what it does, for people, and the share of the time by which it should be over."""
@@ -33,21 +35,39 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class Budget:
-    """`seconds` from the moment it is made. progress is told of every step; its fraction never falls."""
+    """`seconds` of measuring from the moment it is made, and as much again times MAKING for making copies of weights.
+
+    progress is told of every step; its fraction never falls.
+    """
 
     seconds: float
     clock: Callable[[], float]
     progress: Callable[[CalibrationProgress], None]
     _began: float = 0.0
     _shown: float = 0.0
+    _making: float = 0.0  # seconds of copies
 
     def __post_init__(self) -> None:
         self._began = self.clock()
 
     @property
-    def spent(self) -> float:
+    def elapsed(self) -> float:
         """Seconds so far."""
         return self.clock() - self._began
+
+    @property
+    def spent(self) -> float:
+        """Seconds of measuring so far."""
+        return self.elapsed - self._making
+
+    @property
+    def making_left(self) -> float:
+        """Seconds there are for making copies."""
+        return self.seconds * MAKING - self._making
+
+    def made(self, seconds: float) -> None:
+        """A copy took so long; what was too much is time of measuring."""
+        self._making += min(seconds, self.making_left)
 
     def allows(self, stage: Stage, seconds: float = 0.0) -> bool:
         """Whether something that takes so long would end within the stage's time."""

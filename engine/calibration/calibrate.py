@@ -208,7 +208,7 @@ class _Calibration:
             model=subject.model,
             device=subject.device,
             kernels=subject.runner.kernels,
-            seconds=self.budget.spent,
+            seconds=self.budget.elapsed,
             plain_seconds=trials.bench.plain_seconds,
             verify=tuple(sorted(trials.verify.items())),
             few_rows=self.few_rows,

@@ -23,9 +23,6 @@ SCREENED = 0.6  # of them, for the first look at every ingredient; the last look
 READING_COST = 0.3  # of a plain step, at most, that a token of a prompt takes
 
 
-MAKING_ENDS = Stage.INGREDIENTS  # when a copy of the weights that is not ready by then is given up
-
-
 class Interrupted(Exception):
     """The caller wants no more."""
 
@@ -49,8 +46,6 @@ class Trials:
         self.made: list[Trial] = []
         self.obstacle = ""
         self._usual = 0.0  # seconds of the last trial
-        self._making: dict[bool, float] = {}  # of making a draft: with weights not made before, and without
-        self._widths: set[int] = set()  # of weights made before
         self._at = Stage.REPLIES, 0.0, ""  # the trial that was begun last
 
     def check(self) -> None:
@@ -109,7 +104,7 @@ class Trials:
         def measure(recipe: Recipe, label: str) -> Trial | None:
             self._at = stage, done, label
             self._budget.tell(stage, done, label)
-            if not forced and not self.time_for(stage, new_weights=recipe.weight_bits not in self._widths):
+            if not forced and not self.time_for(stage):
                 self.obstacle = self.no_time
                 return None
             try:
@@ -131,9 +126,9 @@ class Trials:
 
         return measure
 
-    def time_for(self, stage: Stage, trials: int = 1, *, new_weights: bool = False) -> bool:
+    def time_for(self, stage: Stage, trials: int = 1) -> bool:
         """Whether so many trials, each as long as the last one, would end within the stage's time."""
-        return self._budget.allows(stage, trials * (self._usual + self._making.get(new_weights, 0.0)))
+        return self._budget.allows(stage, trials * self._usual)
 
     def trial(self, recipe: Recipe, label: str, texts: Sequence[OwnText] | None = None) -> Trial:
         """Measure a recipe now."""
@@ -159,15 +154,16 @@ class Trials:
         if self._runner.recipe != recipe:
             began = self._budget.clock()
             try:
+                until = began + self._budget.making_left
                 self._runner.use_recipe(
                     recipe,
                     self._tell_making,
-                    lambda: self._cancelled() or (hurried and not self._budget.allows(MAKING_ENDS)),
+                    lambda: self._cancelled() or (hurried and self._budget.clock() > until),
                 )
             except LoadCancelled as error:
                 raise (Interrupted if self._cancelled() else _NoTime) from error
-            self._making[recipe.weight_bits not in self._widths] = self._budget.clock() - began
-            self._widths.add(recipe.weight_bits)
+            finally:
+                self._budget.made(self._budget.clock() - began)
             if recipe.reduced_vocabulary is not None:
                 self._reader.forget()
 
@@ -179,7 +175,6 @@ class Trials:
     def release(self, kept: Recipe) -> None:
         """Give back copies of the weights that neither this recipe nor the one in force needs."""
         self._runner.release_copies({kept.weight_bits})
-        self._widths = {kept.weight_bits, self._runner.recipe.weight_bits}
 
     def long_text(self, context: int, tokens: int, end_ids: frozenset[int]) -> tuple[OwnText | None, str]:
         """A reply after `context` tokens of the usual texts, or None and why there is none."""

@@ -178,11 +178,12 @@ def test_a_slow_model_takes_its_time_and_little_more(plain_seconds: float) -> No
 
 
 def test_copies_are_made_while_there_is_time_for_them() -> None:
+    """Half as much time again, as long as copies on disk will save it next time."""
     runner = runner_of(making_seconds=60.0, recipe=Recipe(weight_bits=8))
     report = run(runner, seconds=200.0).report
     assert report.chosen is not None and report.chosen.weight_bits == 4
     assert by_name(report)["3-bit weights"].verdict is Verdict.UNTRIED
-    assert report.seconds <= 210.0
+    assert report.seconds <= 300.0
 
 
 def test_a_copy_that_would_take_too_long_is_given_up() -> None:

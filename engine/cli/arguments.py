@@ -85,7 +85,13 @@ def add_proof_options(parser: argparse.ArgumentParser) -> None:
 def add_calibration_options(parser: argparse.ArgumentParser) -> None:
     """Options of `calibrate`."""
     calibration = parser.add_argument_group("calibration (the draft changes the speed, never the text)")
-    calibration.add_argument("--minutes", type=float, default=2.0, metavar="M", help="of measuring, about; 2. Copies made for the first time add to it")
+    calibration.add_argument(
+        "--minutes",
+        type=float,
+        default=2.0,
+        metavar="M",
+        help="to take, about; 2 (more the first time)",
+    )
     calibration.add_argument("--json", action="store_true", help="print one JSON object")
 
 

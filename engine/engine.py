@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 from engine.bench.record import TRACED_TOKENS, record_trace
 from engine.bench.traces import Trace
-from engine.calibration.report import CalibrationProgress, CalibrationReport
-from engine.calibration.session import calibrate_loaded, check_minutes
+from engine.calibration.report import CalibrationProgress, CalibrationReport, check_minutes
+from engine.calibration.session import calibrate_loaded
 from engine.errors import (
     EngineBusy,
     LoadCancelled,

@@ -14,6 +14,7 @@ class ReplyStatistics:
     accepted <= tested <= drafted. Of the accepted proposals, `kept` are in the reply; the others stand after its end
     and are `ignored`. kept + corrections + bonuses + plain == emitted. siblings: second choices that were taken (also
     counted as accepted). looked_up: drafted tokens found in the prompt or the reply rather than computed.
+    drafting_plain_seconds, drafting_verify_seconds: of the drafting cycles, a plain step's time and the verify pass's.
     """
 
     cycles: int = 0
@@ -35,16 +36,19 @@ class ReplyStatistics:
     verify_seconds: float = 0.0
     wait_seconds: float = 0.0
     plain_equivalent_seconds: float = 0.0
+    drafting_plain_seconds: float = 0.0
+    drafting_verify_seconds: float = 0.0
     plain_seconds: float | None = None
 
     def with_cycle(self, record: CycleRecord) -> ReplyStatistics:
         """These figures plus one more cycle."""
         plain = record.plain_seconds if record.plain_seconds is not None else self.plain_seconds
         states = record.emitted_states
+        drafts = bool(record.drafted_ids)
         return replace(
             self,
             cycles=self.cycles + 1,
-            drafting_cycles=self.drafting_cycles + bool(record.drafted_ids),
+            drafting_cycles=self.drafting_cycles + drafts,
             emitted=self.emitted + len(record.emitted_ids),
             drafted=self.drafted + record.drafted,
             tested=self.tested + record.tested,
@@ -62,6 +66,8 @@ class ReplyStatistics:
             verify_seconds=self.verify_seconds + record.verify_seconds,
             wait_seconds=self.wait_seconds + record.wait_seconds,
             plain_equivalent_seconds=self.plain_equivalent_seconds + len(record.emitted_ids) * (plain or 0.0),
+            drafting_plain_seconds=self.drafting_plain_seconds + (plain or 0.0) * drafts,
+            drafting_verify_seconds=self.drafting_verify_seconds + record.verify_seconds * drafts,
             plain_seconds=plain,
         )
 
@@ -79,6 +85,19 @@ class ReplyStatistics:
     def tokens_per_second(self) -> float | None:
         """Decode speed without the prefill; None before the first cycle."""
         return self.emitted / self.seconds if self.seconds > 0 else None
+
+    @property
+    def draft_cost(self) -> float | None:
+        """c: drafting time per drafted token, in plain steps; less than a draft step's where tokens were looked up."""
+        if not self.drafted or self.drafting_plain_seconds <= 0:
+            return None
+        usual = self.drafting_plain_seconds / self.drafting_cycles
+        return self.draft_seconds / self.drafted / usual
+
+    @property
+    def verify_cost(self) -> float | None:
+        """v: time of a verify pass, in plain steps; None before anything was drafted."""
+        return self.drafting_verify_seconds / self.drafting_plain_seconds if self.drafting_plain_seconds > 0 else None
 
     @property
     def speed_up(self) -> float | None:

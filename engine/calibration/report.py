@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
+from engine.errors import BadSetting
 from engine.recipe import Recipe
+
+LEAST_MINUTES, MOST_MINUTES = 0.1, 60.0
+
+
+def check_minutes(minutes: float) -> None:
+    """Raise BadSetting for a time that no calibration can take."""
+    if not (math.isfinite(minutes) and LEAST_MINUTES <= minutes <= MOST_MINUTES):
+        raise BadSetting(f"minutes is {minutes:g}, but must be a number from {LEAST_MINUTES:g} to {MOST_MINUTES:g}.")
 
 
 class Verdict(str, Enum):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import time
 from collections.abc import Callable
@@ -11,19 +10,12 @@ from dataclasses import replace
 from engine.calibration import store
 from engine.calibration.calibrate import Calibrated, Subject, calibrate
 from engine.calibration.report import CalibrationProgress, CalibrationReport
-from engine.errors import BadSetting, SpecularError
+from engine.errors import SpecularError
 from engine.model.loaded import LoadedModel
 from engine.prove_prompts import PROMPTS
 from engine.settings import Message
 
 ORDER = ("chat", "story", "code", "maths", "list", "json", "sql", "german", "chinese", "signs")  # usual ones first
-LEAST_MINUTES, MOST_MINUTES = 0.1, 60.0
-
-
-def check_minutes(minutes: float) -> None:
-    """Raise BadSetting for a time that no calibration can take."""
-    if not (math.isfinite(minutes) and LEAST_MINUTES <= minutes <= MOST_MINUTES):
-        raise BadSetting(f"minutes is {minutes:g}, but must be a number from {LEAST_MINUTES:g} to {MOST_MINUTES:g}.")
 
 
 def calibrate_loaded(

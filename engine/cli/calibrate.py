@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from engine.calibration.report import CalibrationProgress, CalibrationReport, figures_lines, table
-from engine.calibration.session import check_minutes
+from engine.calibration.report import CalibrationProgress, CalibrationReport, check_minutes, figures_lines, table
 from engine.cli.session import INTERRUPTED, EngineLike, Interrupts, StatusLine, load
 
 

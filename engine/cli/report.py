@@ -39,6 +39,8 @@ def as_json(reply: Reply, model: ModelInfo, load_seconds: float) -> dict[str, An
         "tokens_per_second": figures.tokens_per_second,
         "acceptance": figures.acceptance,
         "tokens_per_cycle": figures.tokens_per_cycle,
+        "draft_cost": figures.draft_cost,
+        "verify_cost": figures.verify_cost,
         "speed_up": figures.speed_up,
         "stop_reason": finished.reason.value,
         "message": finished.message,

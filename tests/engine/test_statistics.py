@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from engine.recipe import Recipe
 from engine.records import CycleRecord, Sibling, TokenState
 from engine.sampling.accept import Branch, accept, cut
@@ -112,3 +114,21 @@ def test_siblings_that_were_not_taken_count_nothing() -> None:
     record = judged(0, (1, 2), (1, 7, 7), 0.02, (Branch(0, 5, 6), Branch(1, 4, 8)))
     assert record.taken is None and len(record.siblings) == 2
     assert (record.accepted, record.tested, record.drafted, record.next_state) == (1, 2, 2, TokenState.CORRECTION)
+
+
+def test_costs_are_those_of_drafting_cycles_in_plain_steps() -> None:
+    figures = ReplyStatistics()
+    assert figures.draft_cost is None and figures.verify_cost is None
+    figures = figures.with_cycle(judged(0, (), (1,), 0.016))
+    assert figures.draft_cost is None and figures.verify_cost is None  # a plain step has neither
+    figures = figures.with_cycle(judged(1, (1, 2), (1, 2, 3), 0.016))
+    assert figures.draft_cost == pytest.approx(0.01 / 0.016) and figures.verify_cost == pytest.approx(0.02 / 0.016)
+    figures = figures.with_cycle(judged(2, (1,), (2, 3), 0.024))
+    assert figures.draft_cost == pytest.approx(0.01 / 0.02) and figures.verify_cost == pytest.approx(0.02 / 0.02)
+    figures = figures.with_cycle(judged(3, (), (1,), 0.1))
+    assert figures.verify_cost == pytest.approx(1.0)
+
+
+def test_costs_wait_for_the_first_plain_step() -> None:
+    figures = ReplyStatistics().with_cycle(judged(0, (1,), (1, 2), None))
+    assert figures.draft_cost is None and figures.verify_cost is None

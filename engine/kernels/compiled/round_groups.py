@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from engine.kernels.compiled.vector_outer import add_outer
 from engine.lowbit.rounding_rule import ENDS, LARGEST, REFITS, SAME_CODES
 
 SUMS_IN_ANY_ORDER = {"reassoc", "contract", "nsz"}
@@ -94,17 +95,46 @@ def _code_of(value, most, scale, low):
     return np.int32(min(max((value - low) * inverse, np.float32(0.0)), most) + np.float32(0.5))
 
 
-@njit(nogil=True, fastmath=SUMS_IN_ANY_ORDER)
-def _add_products(wanted, errors, feedback, first, last, start, stop):
-    """wanted[r, start:stop] += errors[r, j] * feedback[first + j, start:stop], j to last - first: four at a time."""
-    for r in range(wanted.shape[0]):
-        line = wanted[r, start:stop]
-        for j in range(0, last - first, 4):
-            a, b, c, d = errors[r, j], errors[r, j + 1], errors[r, j + 2], errors[r, j + 3]
-            one, two = feedback[first + j, start:stop], feedback[first + j + 1, start:stop]
-            three, four = feedback[first + j + 2, start:stop], feedback[first + j + 3, start:stop]
-            for k in range(stop - start):
-                line[k] += a * one[k] + b * two[k] + c * three[k] + d * four[k]
+@njit(nogil=True)
+def _add_products(wanted, stride, errors, error_stride, feedback, rows, count, columns):
+    """wanted[r, c] += sum over j of errors[r, j] * feedback[j, c]: `rows` rows, `count` j, `columns` a multiple of 8.
+
+    Addresses and strides in bytes; a row of the feedback is as long as one of `wanted`.
+    """
+    for c in range(0, columns // 16 * 16, 16):
+        for r in range(0, rows // 4 * 4, 4):
+            target, source = wanted + r * stride + c * 4, errors + r * error_stride
+            add_outer(4, 2, target, stride, source, error_stride, feedback + c * 4, stride, count)
+        for r in range(rows // 4 * 4, rows):
+            target, source = wanted + r * stride + c * 4, errors + r * error_stride
+            add_outer(1, 2, target, stride, source, error_stride, feedback + c * 4, stride, count)
+    if columns % 16:
+        c = columns - 8
+        for r in range(rows):
+            target, source = wanted + r * stride + c * 4, errors + r * error_stride
+            add_outer(1, 1, target, stride, source, error_stride, feedback + c * 4, stride, count)
+
+
+@njit(nogil=True)
+def _choose_codes(wanted, values, scale, low, most, feedback, codes, errors):
+    """Codes of one group; each column's error changes what the columns after it are rounded to.
+
+    wanted, values, codes, errors: of the group's columns, a multiple of eight; feedback: its rows and columns of the
+    whole, zero up to its diagonal, so that eight columns at a time can take what the last one passes on.
+    """
+    width = wanted.shape[0]
+    for first in range(0, width, 8):
+        for i in range(first, first + 8):
+            code = _code_of(wanted[i], most, scale, low)
+            codes[i] = code
+            error = values[i] - (np.float32(code) * scale + low)
+            errors[i] = error
+            for k in range(8):
+                wanted[first + k] += error * feedback[i, first + k]
+        source, stride = errors.ctypes.data + first * 4, feedback.strides[0]
+        for c in range(first + 8, width, 8):
+            passed = feedback.ctypes.data + first * stride + c * 4
+            add_outer(1, 1, wanted.ctypes.data + c * 4, 0, source, 0, passed, stride, 8)
 
 
 @njit(
@@ -127,14 +157,14 @@ def round_rows(weight, importance, feedback, passes_on, bits, group, codes, scal
                 row, share = wanted[r, left:right], importance[left:right]
                 scale, low = _fit(row, share, most)
                 scales[begin + r, place], lows[begin + r, place] = scale, low
-                for i in range(group):
-                    code = _code_of(row[i], most, scale, low)
-                    codes[begin + r, left + i] = code
-                    if passes_on:
-                        error = weight[begin + r, left + i] - (np.float32(code) * scale + low)
-                        errors[r, i] = error
-                        line = feedback[left + i]
-                        for k in range(i + 1, group):
-                            row[k] += error * line[left + k]
+                line = codes[begin + r, left:right]
+                if passes_on:
+                    values, block = weight[begin + r, left:right], feedback[left:right, left:right]
+                    _choose_codes(row, values, scale, low, most, block, line, errors[r])
+                else:
+                    for i in range(group):
+                        line[i] = _code_of(row[i], most, scale, low)
             if passes_on and right < columns:
-                _add_products(wanted, errors[: end - begin], feedback, left, right, right, columns)
+                target, source = wanted.ctypes.data + right * 4, feedback[left, right:].ctypes.data
+                rows = end - begin
+                _add_products(target, columns * 4, errors.ctypes.data, group * 4, source, rows, group, columns - right)

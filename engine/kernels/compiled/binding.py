@@ -167,7 +167,8 @@ class _Binder:
         row[t.SOURCE], row[t.SOURCE_STRIDE] = source.ctypes.data, source.strides[0]
         self._target(row, p.Buffer.ACTIVATED)
         row[t.WEIGHT], row[t.SCALE] = gate.data.ctypes.data, mlp.layer.up.data.ctypes.data
-        row[t.BIAS], row[t.EXTRA_E] = mlp.layer.rests.ctypes.data, mlp.parameters.ctypes.data
+        row[t.BIAS], row[t.FACTORS] = mlp.layer.rests.ctypes.data, mlp.layer.down.ctypes.data
+        row[t.EXTRA_E] = mlp.parameters.ctypes.data
         row[t.EXTRA_A], row[t.EXTRA_B] = memory.chosen.ctypes.data, memory.chosen_counts.ctypes.data
         row[t.EXTRA_C], row[t.EXTRA_D] = scratch.ctypes.data, scratch.strides[0]
 

@@ -21,7 +21,7 @@ from engine.kernels.compiled.vector_literals import literals
 
 HALF = ir.HalfType()
 VECTORS = UNIT // v.LANES
-FETCHED_AHEAD = 6  # neurons of a list
+FETCHED_AHEAD = 16  # neurons of a list
 
 
 @intrinsic
@@ -44,21 +44,22 @@ def plane_scores(typing_context, gate, up, reach, out, count, gate_error, up_err
 
 
 @intrinsic(prefer_literal=True)
-def add_rests(typing_context, native, rests, following, units, groups, x, k, gate, up, gate_out, up_out):
+def add_rests(typing_context, native, rests, fetched, wanted, units, groups, x, k, gate, up, gate_out, up_out):
     """float32 gate_out = gate + rests of gate . x, up_out alike. native is a compile-time constant.
 
-    rests: address of the neuron's; following: of the next neuron's, fetched meanwhile; x: an int8 row of k columns as
-    `quantise_columns` leaves it. The middle of the rests, already in gate and up, is taken off.
+    rests: address of the neuron's; fetched, wanted: of rests and of a row of down that are needed soon, as many bytes;
+    x: an int8 row of k columns as `quantise_columns` leaves it. The middle of the rests, already in gate and up, is
+    taken off.
     """
     shape = literals(native)
     if shape is None:
         return None
     native_ = bool(shape[0])
-    signature = types.void(native, *[types.int64] * 10)
+    signature = types.void(native, *[types.int64] * 11)
 
     def generate(context: Any, b: ir.IRBuilder, _signature: Any, args: Any) -> Any:
-        rests_, following_, units_, groups_, x_, k_, gate_, up_, gate_out_, up_out_ = args[1:]
-        base, row, fetched = v.pointer(b, rests_), v.pointer(b, x_), v.pointer(b, following_)
+        rests_, fetched_, wanted_, units_, groups_, x_, k_, gate_, up_, gate_out_, up_out_ = args[1:]
+        base, row, soon = v.pointer(b, rests_), v.pointer(b, x_), [v.pointer(b, a) for a in (fetched_, wanted_)]
         ends = b.gep(row, [k_])
         group_columns = b.mul(units_, v.const(UNIT))
         group_bytes = b.add(b.mul(units_, v.const(UNIT_BYTES)), v.const(PAIR_BYTES))
@@ -67,7 +68,8 @@ def add_rests(typing_context, native, rests, following, units, groups, x, k, gat
         group = b.gep(base, [begin])
         inner = v.Loop(b, units_, [by.WORDS_ZERO], step=1)
         unit_at = b.mul(inner.index, v.const(UNIT_BYTES))
-        v.prefetch(b, b.gep(fetched, [b.add(begin, unit_at)]))
+        for ahead in soon:
+            v.prefetch(b, b.gep(ahead, [b.add(begin, unit_at)]))
         codes = by.load_bytes(b, b.gep(group, [unit_at]), 0)
         column = b.add(b.mul(outer.index, group_columns), b.mul(inner.index, v.const(UNIT)))
         sums = by.SHORTS_ZERO

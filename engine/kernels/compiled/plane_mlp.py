@@ -17,6 +17,8 @@ from engine.kernels.compiled.plane_layout import HEADER, NEURONS_OF_BLOCK, PAIR_
 from engine.kernels.compiled.vector_lanes import silu_times
 from engine.kernels.compiled.vector_words import field, index_at, load_f32, store_i32, store_i64
 
+SOON = 4  # neurons of a list: the time their rests take to come from memory
+
 rows_2 = rows_kernel(2, UNIT)
 
 
@@ -32,7 +34,8 @@ def plane_mlp(step, rows, block):
 
     SOURCE: int8 rows [K] in groups of GROUP; WEIGHT, SCALE: upper planes of gate and up, BIAS: rests, N: neurons.
     EXTRA_A: int32 lists [rows, N], EXTRA_B: int64 counts [rows, blocks]; EXTRA_C, EXTRA_D: float32 scratch rows [2 N]
-    and their stride; EXTRA_E: float32 squared threshold, two errors, padding to HEADER, squared reaches [N].
+    and their stride; FACTORS: down, as plane_down's WEIGHT; EXTRA_E: float32 squared threshold, two errors, padding to
+    HEADER, squared reaches [N].
     """
     neurons, k, group = field(step, t.N), field(step, t.K), field(step, t.GROUP)
     n0 = block * NEURONS_OF_BLOCK
@@ -48,7 +51,20 @@ def plane_mlp(step, rows, block):
         chosen = field(step, t.EXTRA_A) + (row * neurons + n0) * 4
         gate, up = gates + row * stride, ups + row * stride
         count = choose(field(step, t.EXTRA_E), gate, up, out, n0, n1, chosen)
-        activate(field(step, t.BIAS), units, groups, x + row * xs, k, gate, up, chosen, count, n0, out)
+        activate(
+            field(step, t.BIAS),
+            field(step, t.FACTORS),
+            units,
+            groups,
+            x + row * xs,
+            k,
+            gate,
+            up,
+            chosen,
+            count,
+            n0,
+            out,
+        )
         store_i64(field(step, t.EXTRA_B) + (row * plane_blocks(step) + block) * 8, count)
 
 
@@ -72,19 +88,21 @@ def choose(parameters, gate, up, scratch, n0, n1, chosen):
 
 
 @njit(nogil=True)
-def activate(rests, units, groups, x, k, gate, up, chosen, count, n0, out):
+def activate(rests, down, units, groups, x, k, gate, up, chosen, count, n0, out):
     """out[i] = silu(gate) * up of the listed neurons, their rests added; gate and up are overwritten from n0 on.
 
-    The i-th neuron is written to place n0 + i, which is never behind its own.
+    Their rows of down, as long as their rests, are fetched for `plane_down`. The i-th neuron is written to place
+    n0 + i, which is never behind its own.
     """
     row_bytes = groups * (units * UNIT_BYTES + PAIR_BYTES)
     for i in range(count):
-        n, following = index_at(chosen, i), index_at(chosen, min(i + 1, count - 1))
+        n, soon = index_at(chosen, i), index_at(chosen, min(i + SOON, count - 1))
         to = (n0 + i) * 4
         add_rests(
             NATIVE,
             rests + n * row_bytes,
-            rests + following * row_bytes,
+            rests + soon * row_bytes,
+            down + n * row_bytes,
             units,
             groups,
             x,

@@ -23,6 +23,8 @@ def refusal(recipe: Recipe, place: str, able: Ingredients) -> str | None:
     for wanted, has, what in asked:
         if wanted and not has:
             return f"The draft on {place} cannot {what}."
+    if recipe.kv_window is not None and recipe.kv_window < 1:
+        return f"The draft's window is {recipe.kv_window} positions, but must be at least 1."
     return None
 
 

@@ -124,12 +124,11 @@ def test_text_for_a_model_without_a_tokenizer_is_refused(engine: Engine) -> None
 
 
 BAD_RECIPES = (
-    Recipe(weight_bits=4),
     Recipe(weight_bits=7),
     Recipe(input_sparsity=0.3),
     Recipe(head_share=0.5),
-    Recipe(reduced_vocabulary=100),
-    Recipe(kv_window=64),
+    Recipe(reduced_vocabulary=0),
+    Recipe(kv_window=0),
     Recipe(neuron_share=float("nan")),
     Recipe(neuron_share=0.0),
 )

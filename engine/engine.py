@@ -38,10 +38,6 @@ from engine.speculation.cycle import Limits, ReplyLoop
 from engine.text.reply import ReplyText
 
 
-def _no_progress(_: LoadProgress) -> None:
-    pass
-
-
 class Engine:
     """One loaded model at a time, one reply at a time."""
 
@@ -62,7 +58,7 @@ class Engine:
         *,
         context: int | None = None,
         device: str | None = None,
-        progress: Callable[[LoadProgress], None] = _no_progress,
+        progress: Callable[[LoadProgress], None] = lambda _: None,
     ) -> ModelInfo:
         """Load "starter", a model folder or a .gguf file in place of the present model.
 
@@ -236,7 +232,7 @@ class Engine:
         if loaded is not self._loaded:
             raise NoModel("The model was unloaded before its reply began.")
         self._busy = True
-        reused = _common_prefix(loaded.cached, prompt[:-1])
+        reused = loaded.held_of(prompt[:-1])
         loaded.cached = []  # nothing is trusted until this reply has ended in order
         began = decode_began = time.perf_counter()
         message = None
@@ -302,11 +298,3 @@ class Engine:
         if self._loaded is None:
             raise NoModel("No model is loaded.")
         return self._loaded
-
-
-def _common_prefix(cached: Sequence[int], prompt: Sequence[int]) -> int:
-    """Leading tokens the two share."""
-    for i, (a, b) in enumerate(zip(cached, prompt, strict=False)):
-        if a != b:
-            return i
-    return min(len(cached), len(prompt))

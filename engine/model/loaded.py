@@ -50,6 +50,13 @@ class LoadedModel:
         costs = self.costs if self.runner.recipe == self.default_recipe else None
         return GammaController(fixed=fixed, costs=costs)
 
+    def held_of(self, prompt: Sequence[int]) -> int:
+        """Leading tokens of the prompt whose rows are in the KV cache."""
+        for i, (held, token) in enumerate(zip(self.cached, prompt, strict=False)):
+            if held != token:
+                return i
+        return min(len(self.cached), len(prompt))
+
     def close(self) -> None:
         """Give back memory and threads; the model is unusable after."""
         self.runner.close()

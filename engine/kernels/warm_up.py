@@ -16,6 +16,7 @@ def warm_up() -> float:
         lowbit_pack,  # noqa: F401
         plane_pack,  # noqa: F401
         round_groups,  # noqa: F401
+        unit_factor,  # noqa: F401
     )
     from engine.kernels.compiled.peak import peak_of
     from engine.kernels.compiled.quantise import quantise_rows

@@ -10,6 +10,7 @@ import threading
 import numpy as np
 
 from engine.kernels.compiled.round_groups import round_rows
+from engine.kernels.compiled.unit_factor import unit_factor
 from engine.lowbit.codes import LowBitCodes
 from engine.lowbit.rounding_rule import FLOOR, RIDGE, shrinkage
 
@@ -53,14 +54,14 @@ def feedback_compiled(inputs: np.ndarray) -> np.ndarray:
     """As rounding.feedback_of: float32 [K, K] from inputs [tokens, K], without the first position of a text."""
     tokens, columns = inputs.shape
     values = inputs.astype(np.float32)
-    moments = values.T @ values / np.float32(max(tokens, 1))
+    moments = values.T @ values
+    moments /= np.float32(max(tokens, 1))
     spread = moments.diagonal().copy()
     part = np.float32(shrinkage(tokens, columns))
     moments *= 1 - part
     moments[np.diag_indices(columns)] += part * spread + np.float32(RIDGE) * spread.mean() + np.float32(1e-30)
-    # Cholesky gives lower times upper; upper times lower is that of the matrix with both axes reversed.
-    factor = np.linalg.cholesky(moments[::-1, ::-1])[::-1, ::-1]
-    return np.ascontiguousarray(np.triu(factor / factor.diagonal(), 1))
+    unit_factor(moments)
+    return moments
 
 
 def _importance(mean_square: np.ndarray | None, columns: int) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from engine.kernels.compiled.unit_factor import unit_factor
 from engine.lowbit.codes import LowBitCodes, dequantise, round_to_nearest
 from engine.lowbit.rounding import feedback_of, round_matrix
 from engine.lowbit.rounding_compiled import feedback_compiled, round_matrix_compiled
@@ -70,18 +71,29 @@ def test_compiled_and_torch_choose_the_same(columns: int, group: int, bits: int,
     assert output_error(one, weight, measure) == pytest.approx(output_error(two, weight, measure), rel=0.01)
 
 
-def test_feedback_is_the_same_in_torch_and_compiled_and_is_a_factor_of_the_moments() -> None:
-    inputs = sample(1, 96, 5)[1]
+@pytest.mark.parametrize("columns", [8, 88, 96, 200, 320])
+def test_feedback_is_the_same_in_torch_and_compiled_and_is_a_factor_of_the_moments(columns: int) -> None:
+    inputs = sample(1, columns, 5)[1]
     one, two = feedback_of(torch.from_numpy(inputs)).numpy(), feedback_compiled(inputs)
-    np.testing.assert_allclose(one, two, atol=2e-5)
+    np.testing.assert_allclose(one, two, atol=1e-4)
     assert not np.tril(two).any()
     moments = inputs.T.astype(np.float64) @ inputs / TOKENS
-    part = shrinkage(TOKENS, 96)
+    part = shrinkage(TOKENS, columns)
     expected = (1 - part) * moments + np.diag(part * moments.diagonal() + 0.01 * moments.diagonal().mean())
-    unit = two + np.eye(96)
+    unit = two + np.eye(columns)
     middle = np.linalg.inv(unit) @ expected @ np.linalg.inv(unit).T
     assert abs(middle - np.diag(middle.diagonal())).max() < 1e-3 * middle.diagonal().max()
     assert (middle.diagonal() > 0).all()
+
+
+def test_a_pivot_that_is_not_positive_passes_nothing_on() -> None:
+    matrix = np.zeros((72, 72), np.float32)
+    matrix[np.diag_indices(70)] = 2.0
+    matrix[3, 5], matrix[3, 71] = 1.0, 1.0
+    unit_factor(matrix)
+    expected = np.zeros((72, 72), np.float32)
+    expected[3, 5] = 0.5
+    np.testing.assert_array_equal(matrix, expected)
 
 
 @ROUNDINGS

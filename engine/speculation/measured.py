@@ -29,7 +29,11 @@ _MEMORY_OF_A_REPLY = 12.0  # tests that an earlier reply's acceptance counts for
 
 
 class Measured:
-    """Estimates for one model, recipe and device. Lives across replies; no clock, no chance."""
+    """Estimates for one model, recipe and device. Lives across replies; no clock, no chance.
+
+    plain_seconds: a plain step, the median of the last measured; None before the first.
+    draft_cost: c, a draft step over one token in plain steps: measured, else the guess.
+    """
 
     def __init__(self, costs: CostProfile, longest: int = MAX_GAMMA) -> None:
         self._guess = costs
@@ -37,6 +41,9 @@ class Measured:
         self._few = RowCost(costs.few_base, costs.few_slope)  # in draft steps
         self._plain_times: deque[float] = deque(maxlen=9)
         self._draft_times: deque[float] = deque(maxlen=15)
+        # Medians of the two: asked for many times a cycle, while the card waits.
+        self.plain_seconds: float | None = None
+        self.draft_cost = costs.draft
         self.overall = SuccessRate(0.7, 4.0)
         self.positions = [SuccessRate(0.7, _POSITION_STRENGTH) for _ in range(longest)]
         edges = _CONFIDENCE_EDGES
@@ -57,17 +64,6 @@ class Measured:
         total = sum(count for _, _, count in kind.outcomes)
         for length, hit, count in kind.outcomes:
             self._first.at(length).add(hit, count * min(1.0, _WEIGHT_OF_A_PROMPT / total))
-
-    @property
-    def plain_seconds(self) -> float | None:
-        """Time of a plain step: the median of the last measured; None before the first."""
-        return median(self._plain_times) if self._plain_times else None
-
-    @property
-    def draft_cost(self) -> float:
-        """c, a draft step over one token in plain steps: measured, else the guess."""
-        plain = self.plain_seconds
-        return median(self._draft_times) / plain if plain and self._draft_times else self._guess.draft
 
     def pass_cost(self, rows: int) -> float:
         """A draft pass over `rows` tokens, in plain steps."""
@@ -100,6 +96,8 @@ class Measured:
     def add_plain(self, seconds: float) -> None:
         """A plain step took this long."""
         self._plain_times.append(seconds)
+        self.plain_seconds = median(self._plain_times)
+        self._compare()
 
     def add_block(self, block: JudgedBlock) -> None:
         """Learn from a cycle with at least one proposal."""
@@ -107,6 +105,7 @@ class Measured:
         single = [draft.seconds for draft in block.passes if draft.rows == 1]
         if single:  # one figure a cycle, so that a hiccup of the machine is one of many
             self._draft_times.append(median(single))
+            self._compare()
         plain = self.plain_seconds
         if plain is None:
             return
@@ -114,6 +113,10 @@ class Measured:
         for draft in block.passes:
             if draft.rows > 1:
                 self._few.add(draft.rows - 2, draft.seconds / plain / self.draft_cost)
+
+    def _compare(self) -> None:
+        if self.plain_seconds and self._draft_times:
+            self.draft_cost = median(self._draft_times) / self.plain_seconds
 
     def _add_outcomes(self, block: JudgedBlock) -> None:
         found = {place for draft in block.passes for place in draft.agreed}

@@ -20,6 +20,7 @@ PROJECT, RESIDUAL, GATED = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 LOGITS, RELU = tl.constexpr(3), tl.constexpr(4)
 NIBBLES = tl.constexpr(0x0F0F0F0F)
 ONES = tl.constexpr(0x01010101)
+RUN_WORDS = tl.constexpr(4)  # consecutive words that one thread holds: their sum needs no other thread
 SMALLEST = tl.constexpr(1e-20)  # of a quantisation scale: zeros stay zeros and nothing is divided by zero
 
 
@@ -50,52 +51,34 @@ def _group_terms(packed):
 
 @triton.jit
 def _product(words, packed, xa, xb, xs, BLOCK_N: tl.constexpr, BLOCK_W: tl.constexpr, GROUP_W: tl.constexpr):
-    """Partial products [BLOCK_N] of a chunk of words with one row's activations."""
+    """A chunk's products with one row's activations, a sum for each run: [BLOCK_N, runs]. packed: see _load_chunk."""
+    RUN: tl.constexpr = min(GROUP_W, RUN_WORDS)
     none = tl.zeros((BLOCK_N, BLOCK_W), tl.int32)
     dots = dot4(words & NIBBLES, tl.broadcast_to(xa[None, :], (BLOCK_N, BLOCK_W)), none)
     dots = dot4((words >> 4) & NIBBLES, tl.broadcast_to(xb[None, :], (BLOCK_N, BLOCK_W)), dots)
     ones = tl.full((BLOCK_W,), ONES, tl.int32)
     totals = dot4(ones, xa, dot4(ones, xb, tl.zeros((BLOCK_W,), tl.int32))).to(tl.float32) * xs
     scale, low = _group_terms(packed)
-    of_groups = tl.sum(tl.reshape(dots.to(tl.float32) * xs[None, :], (BLOCK_N, BLOCK_W // GROUP_W, GROUP_W)), 2)
-    sums = tl.sum(tl.reshape(totals, (BLOCK_W // GROUP_W, GROUP_W)), 1)
-    return tl.sum(of_groups * scale + low * sums[None, :], 1)
+    of_runs = tl.sum(tl.reshape(dots.to(tl.float32) * xs[None, :], (BLOCK_N, BLOCK_W // RUN, RUN)), 2)
+    sums = tl.sum(tl.reshape(totals, (BLOCK_W // RUN, RUN)), 1)
+    return of_runs * scale + low * sums[None, :]
 
 
 @triton.jit
-def _add_chunk(
-    sums,
-    words,
-    packed,
-    planes,
-    scales,
-    first,
-    WORDS: tl.constexpr,
-    WHOLE: tl.constexpr,
-    ROWS: tl.constexpr,
-    ROWS_PADDED: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_W: tl.constexpr,
-    GROUP_W: tl.constexpr,
-):
-    """sums [BLOCK_N, ROWS_PADDED] plus the chunk's products with every row. planes: int32 [ROWS, 2, WORDS]."""
+def _chunk_product(
+    words, packed, planes, scales, row, first, WORDS: tl.constexpr, WHOLE: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_W: tl.constexpr, GROUP_W: tl.constexpr,
+):  # fmt: skip
+    """_product of the chunk that begins at word `first` with a row of planes (int32 [rows, 2, WORDS])."""
     word = first + tl.arange(0, BLOCK_W)
-    inside = word < WORDS
-    for row in tl.static_range(ROWS):
-        if WHOLE:
-            xa = tl.load(planes + row * 2 * WORDS + word)
-            xb = tl.load(planes + (row * 2 + 1) * WORDS + word)
-            xs = tl.load(scales + row * WORDS + word)
-        else:
-            xa = tl.load(planes + row * 2 * WORDS + word, mask=inside, other=0)
-            xb = tl.load(planes + (row * 2 + 1) * WORDS + word, mask=inside, other=0)
-            xs = tl.load(scales + row * WORDS + word, mask=inside, other=0.0)
-        part = _product(words, packed, xa, xb, xs, BLOCK_N, BLOCK_W, GROUP_W)
-        if ROWS_PADDED == 1:
-            sums += part[:, None]
-        else:
-            sums += tl.where(tl.arange(0, ROWS_PADDED)[None, :] == row, part[:, None], 0.0)
-    return sums
+    at, inside = planes + row * 2 * WORDS + word, word < WORDS
+    if WHOLE:
+        xa, xb = tl.load(at), tl.load(at + WORDS)
+        xs = tl.load(scales + row * WORDS + word)
+    else:
+        xa, xb = tl.load(at, mask=inside, other=0), tl.load(at + WORDS, mask=inside, other=0)
+        xs = tl.load(scales + row * WORDS + word, mask=inside, other=0.0)
+    return _product(words, packed, xa, xb, xs, BLOCK_N, BLOCK_W, GROUP_W)
 
 
 @triton.jit
@@ -103,19 +86,21 @@ def _load_chunk(
     codes, groups, column, first, inside, WORDS: tl.constexpr, WHOLE: tl.constexpr, BLOCK_W: tl.constexpr,
     GROUP_W: tl.constexpr,
 ):  # fmt: skip
-    """Words [BLOCK_N, BLOCK_W] and group terms of the matrix rows `column`, from word `first` on."""
+    """Words [BLOCK_N, BLOCK_W] and, for each run of them that one thread holds, the terms of its group."""
+    RUN: tl.constexpr = min(GROUP_W, RUN_WORDS)
     word = first + tl.arange(0, BLOCK_W)
-    group = first // GROUP_W + tl.arange(0, BLOCK_W // GROUP_W)
-    at = column[:, None].to(tl.int64)
+    group = (first + tl.arange(0, BLOCK_W // RUN) * RUN) // GROUP_W
+    at, row = column[:, None].to(tl.int64) * WORDS, column[None, :].to(tl.int64) * (WORDS // GROUP_W)
+    # Terms are loaded with runs along the threads and turned after: each then lies where its run's sum will be.
     if WHOLE:
-        words = tl.load(codes + at * WORDS + word[None, :], eviction_policy="evict_first")
-        packed = tl.load(groups + at * (WORDS // GROUP_W) + group[None, :])
+        words = tl.load(codes + at + word[None, :], eviction_policy="evict_first")
+        packed = tl.load(groups + row + group[:, None])
     else:
         mask = inside[:, None] & (word < WORDS)[None, :]
-        words = tl.load(codes + at * WORDS + word[None, :], mask=mask, other=0, eviction_policy="evict_first")
-        mask = inside[:, None] & (group < WORDS // GROUP_W)[None, :]
-        packed = tl.load(groups + at * (WORDS // GROUP_W) + group[None, :], mask=mask, other=0)
-    return words, packed
+        words = tl.load(codes + at + word[None, :], mask=mask, other=0, eviction_policy="evict_first")
+        mask = inside[None, :] & (group < WORDS // GROUP_W)[:, None]
+        packed = tl.load(groups + row + group[:, None], mask=mask, other=0)
+    return words, tl.trans(packed)
 
 
 @triton.jit
@@ -157,71 +142,67 @@ def draft_matmul_kernel(
     DEPENDENT: tl.constexpr,
 ):
     WORDS: tl.constexpr = K // 8
-    WHOLE: tl.constexpr = WHOLE_N and WORDS % BLOCK_W == 0
-    FULL: tl.constexpr = WHOLE_N  # of chunks that are not the last
+    EVEN: tl.constexpr = WORDS % BLOCK_W == 0  # the last chunk is a whole one
+    LINES: tl.constexpr = BLOCK_N * (2 if EPILOGUE == GATED else 1)  # rows of the matrix: a gate, its up, …
     program = tl.program_id(0)
     column = program * BLOCK_N + tl.arange(0, BLOCK_N)
     inside = column < N
-    w0, g0 = _load_chunk(codes, groups, column, 0, inside, WORDS, WHOLE if CHUNKS == 1 else FULL, BLOCK_W, GROUP_W)
+    line = column
     if EPILOGUE == GATED:
-        other = column + N
-        u0, h0 = _load_chunk(codes, groups, other, 0, inside, WORDS, WHOLE if CHUNKS == 1 else FULL, BLOCK_W, GROUP_W)
+        place = tl.arange(0, LINES)
+        line = program * BLOCK_N + place // 2 + (place % 2) * N
+    there = line < N
+    if EPILOGUE == GATED:
+        there = program * BLOCK_N + tl.arange(0, LINES) // 2 < N
+    ONE: tl.constexpr = WHOLE_N and (CHUNKS > 1 or EVEN)
+    w0, g0 = _load_chunk(codes, groups, line, 0, there, WORDS, ONE, BLOCK_W, GROUP_W)
     if CHUNKS > 1:
-        w1, g1 = _load_chunk(
-            codes, groups, column, BLOCK_W, inside, WORDS, WHOLE if CHUNKS == 2 else FULL, BLOCK_W, GROUP_W
-        )
-    if CHUNKS > 2 and EPILOGUE != GATED:
-        w2, g2 = _load_chunk(
-            codes, groups, column, 2 * BLOCK_W, inside, WORDS, WHOLE if CHUNKS == 3 else FULL, BLOCK_W, GROUP_W
-        )
+        TWO: tl.constexpr = WHOLE_N and (CHUNKS > 2 or EVEN)
+        w1, g1 = _load_chunk(codes, groups, line, BLOCK_W, there, WORDS, TWO, BLOCK_W, GROUP_W)
+    if CHUNKS > 2:
+        THREE: tl.constexpr = WHOLE_N and (CHUNKS > 3 or EVEN)
+        w2, g2 = _load_chunk(codes, groups, line, 2 * BLOCK_W, there, WORDS, THREE, BLOCK_W, GROUP_W)
+    factor = tl.zeros((BLOCK_N,), tl.float32)
+    if QUANTISES:
+        factor = tl.load(gain + column, mask=inside, other=0.0)
     if DEPENDENT:
         launch_dependents()
         wait_for_predecessor()
-    ALL: tl.constexpr = WORDS % BLOCK_W == 0
-    sums = tl.zeros((BLOCK_N, ROWS_PADDED), tl.float32)
-    sums = _add_chunk(
-        sums, w0, g0, planes, scales, 0, WORDS, ALL or CHUNKS > 1, ROWS, ROWS_PADDED, BLOCK_N, BLOCK_W, GROUP_W
-    )
-    ups = tl.zeros((BLOCK_N, ROWS_PADDED), tl.float32)
-    if EPILOGUE == GATED:
-        ups = _add_chunk(
-            ups, u0, h0, planes, scales, 0, WORDS, ALL or CHUNKS > 1, ROWS, ROWS_PADDED, BLOCK_N, BLOCK_W, GROUP_W
-        )
-    if CHUNKS > 1:
-        sums = _add_chunk(
-            sums, w1, g1, planes, scales, BLOCK_W, WORDS, ALL or CHUNKS > 2, ROWS, ROWS_PADDED, BLOCK_N, BLOCK_W,
-            GROUP_W,
-        )  # fmt: skip
-    if CHUNKS > 2 and EPILOGUE != GATED:
-        sums = _add_chunk(
-            sums, w2, g2, planes, scales, 2 * BLOCK_W, WORDS, ALL or CHUNKS > 3, ROWS, ROWS_PADDED, BLOCK_N, BLOCK_W,
-            GROUP_W,
-        )  # fmt: skip
-    EARLY: tl.constexpr = 2 if EPILOGUE == GATED else 3
-    for chunk in tl.static_range(EARLY, CHUNKS):  # of very wide matrices
-        w, g = _load_chunk(codes, groups, column, chunk * BLOCK_W, inside, WORDS, False, BLOCK_W, GROUP_W)
-        sums = _add_chunk(
-            sums, w, g, planes, scales, chunk * BLOCK_W, WORDS, False, ROWS, ROWS_PADDED, BLOCK_N, BLOCK_W, GROUP_W
-        )
-    if EPILOGUE == GATED:
-        for chunk in tl.static_range(1, CHUNKS):
-            u, h = _load_chunk(codes, groups, other, chunk * BLOCK_W, inside, WORDS, False, BLOCK_W, GROUP_W)
-            ups = _add_chunk(
-                ups, u, h, planes, scales, chunk * BLOCK_W, WORDS, False, ROWS, ROWS_PADDED, BLOCK_N, BLOCK_W, GROUP_W
-            )
     row = tl.arange(0, ROWS_PADDED)
     used = row < ROWS
+    written = inside[:, None] & used[None, :]
     if NORMED:
         part = tl.arange(0, PARTS_PADDED)
         mask = (part < PARTS)[:, None] & used[None, :]
-        total = tl.sum(tl.load(squares_in + part[:, None] * ROWS_PADDED + row[None, :], mask=mask, other=0.0), 0)
-        inverse = 1.0 / tl.sqrt(total / NORM_WIDTH + epsilon)
+        squares = tl.load(squares_in + part[:, None] * ROWS_PADDED + row[None, :], mask=mask, other=0.0)
+    if EPILOGUE == RESIDUAL:
+        before = tl.load(stream + row[None, :] * N + column[:, None], mask=written, other=0.0)
+    lines = tl.zeros((LINES, ROWS_PADDED), tl.float32)
+    for r in tl.static_range(ROWS):
+        sums = _chunk_product(w0, g0, planes, scales, r, 0, WORDS, EVEN or CHUNKS > 1, LINES, BLOCK_W, GROUP_W)
+        if CHUNKS > 1:
+            sums += _chunk_product(
+                w1, g1, planes, scales, r, BLOCK_W, WORDS, EVEN or CHUNKS > 2, LINES, BLOCK_W, GROUP_W
+            )
+        if CHUNKS > 2:
+            sums += _chunk_product(
+                w2, g2, planes, scales, r, 2 * BLOCK_W, WORDS, EVEN or CHUNKS > 3, LINES, BLOCK_W, GROUP_W
+            )
+        for chunk in tl.static_range(3, CHUNKS):  # of very wide matrices
+            w, g = _load_chunk(codes, groups, line, chunk * BLOCK_W, there, WORDS, False, BLOCK_W, GROUP_W)
+            sums += _chunk_product(w, g, planes, scales, r, chunk * BLOCK_W, WORDS, False, LINES, BLOCK_W, GROUP_W)
+        lines += tl.where(row[None, :] == r, tl.sum(sums, 1)[:, None], 0.0)
+    if EPILOGUE == GATED:
+        sums, ups = tl.split(tl.trans(tl.reshape(lines, (BLOCK_N, 2, ROWS_PADDED)), (0, 2, 1)))
+    else:
+        sums = lines
+    if NORMED:
+        inverse = 1.0 / tl.sqrt(tl.sum(squares, 0) / NORM_WIDTH + epsilon)
         sums = sums * inverse[None, :]
         if EPILOGUE == GATED:
             ups = ups * inverse[None, :]
     if HAS_BIAS:
         sums += tl.load(bias + column, mask=inside, other=0.0)[:, None]
-    written = inside[:, None] & used[None, :]
     if EPILOGUE == PROJECT:
         tl.store(y + row[None, :] * N + column[:, None], sums.to(y.dtype.element_ty), mask=written)
     if EPILOGUE == LOGITS:
@@ -244,9 +225,8 @@ def draft_matmul_kernel(
         tl.store(peak_ids + program * 2 * ROWS_PADDED + row, first)
         tl.store(peak_ids + (program * 2 + 1) * ROWS_PADDED + row, runner_up)
     if EPILOGUE == RESIDUAL:
-        at = stream + row[None, :] * N + column[:, None]
-        sums += tl.load(at, mask=written, other=0.0)
-        tl.store(at, sums, mask=written)
+        sums += before
+        tl.store(stream + row[None, :] * N + column[:, None], sums, mask=written)
         if QUANTISES:
             tl.store(squares_out + program * ROWS_PADDED + row, tl.sum(tl.where(written, sums * sums, 0.0), 0))
     if EPILOGUE == GATED:
@@ -254,7 +234,7 @@ def draft_matmul_kernel(
     if EPILOGUE == RELU:
         sums = tl.where(sums < 0, 0.0, sums)
     if QUANTISES:
-        sums = sums * tl.load(gain + column, mask=inside, other=0.0)[:, None]
+        sums = sums * factor[:, None]
         for r in tl.static_range(ROWS):
             values = tl.sum(tl.where(row[None, :] == r, sums, 0.0), 1)
             store_quantised(values, y_planes, y_scales, program * BLOCK_N, r, N, BLOCK_N)

@@ -118,21 +118,22 @@ class DraftTile:
     warps: int
 
 
-def default_tile(role: Role, columns: int) -> DraftTile:
-    """Measured on an H200 with 4096-wide and 8192-wide shapes."""
+def default_tile(role: Role, columns: int, *, one_row: bool) -> DraftTile:
+    """Measured on an H200 with 4096-wide and 8192-wide shapes.
+
+    A program of one row has registers for more chunks of words than one of several rows.
+    """
     words = columns // CODES_A_WORD
+    if role is Role.DOWN and one_row and words > 1024:
+        return DraftTile(8, 256, 2) if words <= 1536 else DraftTile(8, 512, 4)
     block_w = min(1024 if words % 1024 == 0 or words > 1536 else 512, triton.next_power_of_2(words))
-    rows = {Role.QKV: 8, Role.OUTPUT: 16, Role.GATE_UP: 8, Role.DOWN: 16, Role.LOGITS: 16}[role]
-    wide = block_w == 1024
-    if wide and role is Role.DOWN:
-        rows = 8
-    return DraftTile(rows, block_w, 8 if role is Role.LOGITS or (wide and role in (Role.OUTPUT, Role.GATE_UP)) else 4)
+    return DraftTile(8, block_w, 8 if role is Role.DOWN and block_w == 1024 else 4)
 
 
-def default_tiles(config: ModelConfig) -> dict[Role, DraftTile]:
-    """The default tile of every matrix."""
+def default_tiles(config: ModelConfig, *, one_row: bool) -> dict[Role, DraftTile]:
+    """The default tile of every matrix, for steps of one row or of several."""
     widths = {Role.OUTPUT: config.heads * config.head_dim, Role.DOWN: config.intermediate_size}
-    return {role: default_tile(role, widths.get(role, config.hidden_size)) for role in Role}
+    return {role: default_tile(role, widths.get(role, config.hidden_size), one_row=one_row) for role in Role}
 
 
 class DraftBuffers:
@@ -150,7 +151,8 @@ class DraftBuffers:
         """state, logits, report: those of StepBuffers; a draft step writes its logits there too."""
         device, dtype = model.embedding.device, model.embedding.dtype
         heads = config.heads * config.head_dim
-        self.tiles = tiles or default_tiles(config)
+        self.tiles = tiles or default_tiles(config, one_row=True)
+        self.few_tiles = tiles or default_tiles(config, one_row=False)
         self.state, self.floats, self.logits = state, state[judge.FLOATS :].view(torch.float32), logits
         self.stream = torch.zeros(MAX_ROWS, config.hidden_size, device=device)
         self.qkv = torch.zeros(MAX_ROWS, heads + 2 * config.kv_heads * config.head_dim, dtype=dtype, device=device)
@@ -298,7 +300,8 @@ class DraftKernels:
         gain: Tensor | None = None,
         y: Tensor | None = None,
     ) -> None:
-        b, tile, unused = self._buffers, self._buffers.tiles[role], self._buffers.stream
+        b, unused = self._buffers, self._buffers.stream
+        tile = (b.tiles if rows == 1 else b.few_tiles)[role]
         n = w.codes.shape[0] // (2 if epilogue == GATED else 1)
         words = w.codes.shape[1]
         block_w = min(tile.block_w, triton.next_power_of_2(words))

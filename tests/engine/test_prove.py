@@ -6,18 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from builders import byte_tokenizer, read_safetensors, tiny_llama, write_safetensors
 from engine.engine import Engine
 from engine.errors import BadSetting, NoModel, PromptTooLong, SpecularError
 from engine.model.compiled_runner import CompiledRunner
-from engine.model.observed import observe
 from engine.proof import PromptProof, ProofProgress
 from engine.prove import GAMMAS, TURN_TOKENS, TURNS
 from engine.prove_prompts import FOLLOW_UPS, PROMPTS, ProofPrompt
@@ -287,55 +284,3 @@ def test_the_built_in_prompts_are_varied_and_short() -> None:
     assert len({prompt.name for prompt in PROMPTS}) == len(PROMPTS) == 12
     assert len({prompt.text for prompt in PROMPTS}) == 12 and len(set(FOLLOW_UPS)) == len(FOLLOW_UPS)
     assert all(len(prompt.text.encode()) < 120 for prompt in PROMPTS)
-
-
-class CyclingRunner(TamperedRunner):
-    """A runner that goes through greedy cycles by itself, as a card does, and then shows the logits of the last pass.
-
-    tamper sees the logits of a cycle's full pass only.
-    """
-
-    def __init__(self, inner: CompiledRunner, tamper: Callable[[Sequence[int], int, np.ndarray], None]) -> None:
-        super().__init__(inner, tamper)
-        self.graphs = self
-        self.cycles = 0
-        self._last = np.zeros((0, 0), np.float32)
-
-    def full(self, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
-        return self.inner.full(tokens, position, wanted)
-
-    def logits(self, rows: int) -> torch.Tensor:
-        return torch.from_numpy(self._last[:rows].copy())
-
-    def cycle(self, token: int, position: int, gamma: int) -> SimpleNamespace:
-        self.cycles += 1
-        block = [token]
-        for i in range(gamma):
-            block.append(int(self.inner.draft(block[-1:], position + i)[0].argmax()))
-        self._last = self.inner.full(block, position, gamma + 1).copy()
-        self._tamper(block, position, self._last)
-        chosen = tuple(int(row.argmax()) for row in self._last)
-        agree = [a == b for a, b in zip(block[1:], chosen, strict=False)]
-        return SimpleNamespace(
-            drafted=tuple(block[1:]),
-            drafted_probs=(0.5,) * gamma,
-            chosen=chosen,
-            chosen_probs=(0.5,) * (gamma + 1),
-            proposal_probs=(0.5,) * gamma,
-            accepted=agree.index(False) if False in agree else gamma,
-            draft_seconds=0.001,
-            verify_seconds=0.001,
-        )
-
-
-def test_cycles_that_a_runner_goes_through_by_itself_are_observed(tmp_path: Path) -> None:
-    passes: list[tuple[int, np.ndarray]] = []
-    with loaded_engine(talker(tmp_path)) as engine:
-        runner = CyclingRunner(compiled(engine), lambda *_: None)
-        observed = observe(runner, lambda position, logits: passes.append((position, logits)))
-        observed.full([5, 6, 7], 0, 0)
-        result = observed.cycle(8, 3, 4)  # type: ignore[attr-defined]
-        expected = runner.inner.full([8, *result.drafted], 3, 5).copy()
-    [(position, logits)] = passes
-    assert position == 3 and np.array_equal(logits, expected)
-    assert tuple(logits.argmax(1)) == result.chosen

@@ -114,8 +114,21 @@ class CardClock:
         return statistics.median(seconds)
 
 
+WAYS = (("chain", False, False), ("chain, siblings", False, True), ("chain, siblings, look-ups", True, True))
+
+
+def measure_replay(
+    shape: Shape, dtype: torch.dtype, kv_length: int, traces: Sequence[Trace]
+) -> tuple[ReplayReport, ...]:
+    """Replay the traces on a random model of the shape, in each way of speculating. The model has `shape`'s layers."""
+    clock = CardClock(shape, dtype, kv_length)
+    return tuple(
+        replay_traces(clock, traces, name, cascade=cascade, siblings=siblings) for name, cascade, siblings in WAYS
+    )
+
+
 def replay_traces(
-    clock: CardClock, traces: Sequence[Trace], name: str, *, cascade: bool, siblings: bool, kv_length: int
+    clock: CardClock, traces: Sequence[Trace], name: str, *, cascade: bool, siblings: bool
 ) -> ReplayReport:
     """Make every traced reply again on the card and compare with as many plain steps."""
     plain = clock.plain_seconds()

@@ -67,6 +67,8 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shape", required=True, choices=SHAPE_NAMES, help="whose sizes to use, with random weights")
     parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float16"), help="of weights and cache")
     parser.add_argument("--kv-length", type=int, default=512, metavar="N", help="tokens in the KV cache; 512")
+    parser.add_argument("--trace", metavar="FILE", nargs="+", help="replay acceptance traces instead: --record-trace")
+    parser.add_argument("--alpha", type=float, metavar="A", help="replay a made-up trace of this acceptance instead")
     parser.add_argument("--tune", action="store_true", help="try tile sizes and keep the best for this card")
     parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
 

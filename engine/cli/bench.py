@@ -12,16 +12,20 @@ from engine.cli.session import StatusLine
 from engine.errors import BadSetting, SpecularError
 
 if TYPE_CHECKING:
+    from engine.bench.replay import ReplayReport
     from engine.bench.steps import StepReport
+    from engine.bench.traces import Trace
 
 
 def bench(options: argparse.Namespace) -> int:
     """Measure, print a table and, where asked, write JSON; returns the exit status.
 
-    Raises BadSetting where there is no card for it, SpecularError where the shape does not fit its memory.
+    Raises BadSetting where there is no card for it, SpecularError where the shape does not fit its memory or a trace
+    cannot be read.
     """
     from engine.kernels.dispatch import choose_device
 
+    traces = _traces(options)
     choose_device("cuda")
     StatusLine().show(f"Measuring {options.shape}")
     import torch
@@ -32,6 +36,8 @@ def bench(options: argparse.Namespace) -> int:
     if not 1 <= options.kv_length <= POSITIONS - 256:
         raise BadSetting(f"--kv-length is {options.kv_length}, but must be from 1 to {POSITIONS - 256}.")
     try:
+        if traces:
+            return _replay(options, traces)
         report = measure_shape(
             SHAPES[options.shape], getattr(torch, options.dtype), options.kv_length, tunes=options.tune
         )
@@ -42,6 +48,51 @@ def bench(options: argparse.Namespace) -> int:
     if options.json is not None:
         Path(options.json).write_text(json.dumps(asdict(report), indent=1), "utf-8")
     return 0 if report.rows_equal else 1
+
+
+def _traces(options: argparse.Namespace) -> list[Trace]:
+    """The traces to replay: of files, or made up; none where steps are to be measured. Raises BadSetting."""
+    from engine.bench.traces import read_traces, synthetic
+
+    if options.alpha is None:
+        return [trace for file in options.trace or () for trace in read_traces(Path(file))]
+    if options.trace:
+        raise BadSetting("--trace and --alpha exclude each other.")
+    if not 0.0 <= options.alpha <= 1.0:
+        raise BadSetting(f"--alpha is {options.alpha:g}, but must be from 0 to 1.")
+    return synthetic(options.alpha)
+
+
+def _replay(options: argparse.Namespace, traces: list[Trace]) -> int:
+    import torch
+
+    from engine.bench.replay import measure_replay
+    from engine.bench.shapes import SHAPES
+
+    shape = SHAPES[options.shape]
+    reports = measure_replay(shape, getattr(torch, options.dtype), options.kv_length, traces)
+    StatusLine().clear()
+    print(replay_table(options.shape, shape.config.layers, reports))
+    if options.json is not None:
+        Path(options.json).write_text(json.dumps([asdict(report) for report in reports], indent=1), "utf-8")
+    return 0
+
+
+def replay_table(shape: str, layers: int, reports: tuple[ReplayReport, ...]) -> str:
+    """The reports for people, one way of speculating a line."""
+    first = reports[0]
+    lines = [
+        f"A replay: {first.tokens} tokens of recorded acceptance over the kernels of {shape}, {layers} layers, "
+        "random weights; wall time",
+        f"draft step      c {first.draft_cost:.3f}",
+    ]
+    for report in reports:
+        lines.append(
+            f"{report.name:26} S {report.speed_up:.3f}  acceptance {report.acceptance:.3f}  "
+            f"{report.tokens_per_cycle:.2f} tokens a cycle  {report.looked_up} looked up  "
+            f"{report.siblings_taken} siblings taken"
+        )
+    return "\n".join(lines)
 
 
 def table(report: StepReport) -> str:

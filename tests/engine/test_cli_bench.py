@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.bench.replay import ReplayReport
 from engine.bench.shapes import SHAPES, matrix_bytes
 from engine.bench.steps import StepReport
 from engine.cli.arguments import SHAPE_NAMES
-from engine.cli.bench import table
+from engine.cli.bench import replay_table, table
 from engine.cli.main import main
 
 REPORT = StepReport(
@@ -56,6 +57,33 @@ def test_without_a_card_it_says_so_in_one_sentence(capsys: pytest.CaptureFixture
     assert main(["bench", "--shape", "llama2-7b", "--json", str(tmp_path / "out.json")]) == 2
     assert capsys.readouterr().err.strip() == "specular-cli: No NVIDIA card was found on this computer."
     assert not (tmp_path / "out.json").exists()
+
+
+def test_a_replay_says_that_it_is_one() -> None:
+    text = replay_table("llama2-7b", 32, (ReplayReport("chain", 0.912, 3301, 5.03, 0.31, 1.925, 0, 0),))
+    assert text.startswith("A replay: 3301 tokens of recorded acceptance over the kernels of llama2-7b, 32 layers")
+    assert "S 1.925  acceptance 0.912  5.03 tokens a cycle" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--alpha", "1.5"], "--alpha is 1.5, but must be from 0 to 1."),
+        (["--alpha", "0.5", "--trace", "x"], "--trace and --alpha exclude each other."),
+        (["--trace", "nothing.gz"], "The trace file nothing.gz cannot be read: No such file or directory."),
+    ],
+)
+def test_what_cannot_be_replayed_is_said_in_one_sentence(
+    options: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "--shape", "llama2-7b", *options]) == 2
+    assert capsys.readouterr().err.strip() == f"specular-cli: {sentence}"
+
+
+@pytest.mark.gpu
+def test_on_a_card_a_replay_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--shape", "smollm2-135m", "--alpha", "0.9"]) == 0
+    assert "chain, siblings, look-ups" in capsys.readouterr().out
 
 
 @pytest.mark.gpu

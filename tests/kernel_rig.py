@@ -10,7 +10,6 @@ import numpy as np
 from engine.files.config import ModelConfig, parse_config
 from engine.kernels.compiled import table as t
 from engine.kernels.compiled.binding import Memory, Weights, bind
-from engine.kernels.compiled.blocks import COUNTER_BYTES
 from engine.kernels.compiled.interpreter import run
 from engine.kernels.compiled.team import Team
 from engine.model import draft_copy
@@ -93,9 +92,10 @@ class Rig:
 
         table = bind(steps, self.config, self.memory, Weights(weight, weight, weight, weight, self.chosen))
         ids = np.asarray(tokens, np.int64)
-        counters = np.zeros(len(table) * COUNTER_BYTES // 8, np.int64)
+        counters = np.zeros(len(table) * t.counter_bytes(self.threads) // 8, np.int64)
         control = np.zeros(t.CONTROL, np.int64)
         control[t.ROWS], control[t.POSITION], control[t.COUNTERS] = len(ids), position, counters.ctypes.data
+        control[t.THREADS] = self.threads
         control[t.TAIL] = len(ids) if wanted is None else wanted
         team = Team(self.threads)
         try:

@@ -16,7 +16,6 @@ from engine.files.fingerprint import fingerprint
 from engine.files.folder import ModelFolder
 from engine.kernels.compiled import table as t
 from engine.kernels.compiled.binding import bind
-from engine.kernels.compiled.blocks import COUNTER_BYTES
 from engine.kernels.compiled.exact_leaders import exact_leaders
 from engine.kernels.compiled.interpreter import run
 from engine.kernels.compiled.memory import Memory, Weights
@@ -70,9 +69,12 @@ class CompiledRunner:
         try:
             self._memory = self._allocate()
             self._control = np.zeros(t.CONTROL, np.int64)
+            self._control[t.THREADS] = self._team.size
             self._counters = np.zeros(0, np.int64)
+            self._counter_words = t.counter_bytes(self._team.size) // 8
             self._programme = programme.build(self.config, self._weights.names)
             own = self._weights.matrix
+            self._output = own(programme.output_matrix(self.config, self._weights.names))
             weights = Weights(own, own, self._weights.vector, neuron_major=own, chosen=())
             self._full = bind(self._programme, self.config, self._memory, weights)
             self._copies = DraftWeights(
@@ -130,10 +132,11 @@ class CompiledRunner:
 
     def _sharpen(self, rows: int) -> None:
         """Compute the leading logits of the last draft pass with the full model's output matrix."""
-        output = self._weights.matrix(programme.output_matrix(self.config, self._weights.names))
-        for logits, row in zip(self._logits[:rows], self._memory.buffers[programme.Buffer.NORMED], strict=False):
-            addresses = logits.ctypes.data, len(logits), row.ctypes.data, output.address
-            exact_leaders(*addresses, output.kind, output.columns)
+        output, logits, inputs = self._output, self._logits, self._memory.buffers[programme.Buffer.NORMED]
+        first, source = logits.ctypes.data, inputs.ctypes.data
+        for row in range(rows):
+            addresses = first + row * logits.strides[0], logits.shape[1], source + row * inputs.strides[0]
+            exact_leaders(*addresses, output.address, output.kind, output.columns)
 
     def activation_statistics(self, tokens: Sequence[int], cancelled: Callable[[], bool] = lambda: False) -> Statistics:
         """Of the inputs of all matrices of the full model over these tokens, as far as the cache has room for them.
@@ -226,8 +229,9 @@ class CompiledRunner:
         ids = np.asarray(tokens, np.int64)
         control = self._control
         control[t.ROWS], control[t.POSITION], control[t.TAIL] = len(ids), position, wanted
-        if len(self._counters) < len(table) * COUNTER_BYTES // 8:
-            self._counters = np.zeros(len(table) * COUNTER_BYTES // 8, np.int64)
+        counters = len(table) * self._counter_words
+        if len(self._counters) < counters:
+            self._counters = np.zeros(counters, np.int64)
         self._counters[:] = 0
         control[t.COUNTERS] = self._counters.ctypes.data
         addresses = table.ctypes.data, len(table), control.ctypes.data, ids.ctypes.data

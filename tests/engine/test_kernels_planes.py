@@ -12,7 +12,6 @@ import pytest
 from builders import read_safetensors, tiny_llama, write_safetensors
 from engine.kernels.compiled import table as t
 from engine.kernels.compiled.binding import bind
-from engine.kernels.compiled.blocks import COUNTER_BYTES
 from engine.kernels.compiled.interpreter import run
 from engine.kernels.compiled.lowbit_inputs import planes_of
 from engine.kernels.compiled.memory import Memory, PlanedMlp, Weights
@@ -69,8 +68,12 @@ class Mlp:
         weights = Weights(none, none, none, none, (), planes=lambda _: planed)
         table = bind((p.PlaneMlp(0), p.PlaneDown(0)), config, memory, weights)
         assert [int(row[t.OPERATION]) for row in table] == [t.QUANTISE, t.PLANE_MLP, t.PLANE_DOWN]
-        control, counters = np.zeros(t.CONTROL, np.int64), np.zeros(len(table) * COUNTER_BYTES // 8, np.int64)
+        control, counters = (
+            np.zeros(t.CONTROL, np.int64),
+            np.zeros(len(table) * t.counter_bytes(threads) // 8, np.int64),
+        )
         control[t.ROWS], control[t.COUNTERS] = len(inputs), counters.ctypes.data
+        control[t.THREADS] = threads
         team = Team(threads)
         try:
             team.run(lambda member: run(table.ctypes.data, len(table), control.ctypes.data, 0, member))

@@ -32,7 +32,18 @@ def bind(programme: p.Programme, config: ModelConfig, memory: Memory, weights: W
         if index in plan.folded:
             binder.quantised(row, *plan.folded[index])
         rows.append(row)
-    return np.stack(rows)
+    table = np.stack(rows)
+    _look_ahead(table)
+    return table
+
+
+def _look_ahead(table: np.ndarray) -> None:
+    """Fill READS_NEXT."""
+    following = 0  # index of the next instruction that reads a matrix in stretches
+    for index in range(len(table) - 1, -1, -1):
+        table[index, t.READS_NEXT] = following - index if following else 0
+        if table[index, t.OPERATION] in (t.LINEAR, t.LOWBIT_LINEAR):
+            following = index
 
 
 class _Binder:

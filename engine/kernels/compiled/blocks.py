@@ -1,37 +1,45 @@
-"""Sharing out the blocks of an instruction: whoever is free takes the next; nobody waits for a thread, only for work.
+"""Sharing out the blocks of an instruction: a thread begins with its own stretch of them, then helps the others.
 
-Two counters an instruction, both only growing during a pass: blocks taken and blocks finished. A thread that the
-system has put to sleep holds up nothing but the one block it was computing; the others do the rest without it.
+Stretches are contiguous, so that a thread walks through a matrix in order and knows early what it will read next. A
+counter of blocks taken for each stretch and one of blocks finished, all only growing during a pass: nobody waits for a
+thread, only for work. A thread that the system has put to sleep holds up nothing but the one block it was computing.
 """
 
 from __future__ import annotations
 
 from numba import njit
 
-from engine.kernels.compiled.vector_words import atomic_add, atomic_load, give_way, pause
-
-COUNTER_BYTES = 128  # an instruction's two counters, each on a cache line of its own
-SPINS_BEFORE_YIELD = 2000  # about 30 us: longer than a block takes, shorter than a scheduler's slice
+from engine.kernels.compiled.table import COUNTER_LINE
+from engine.kernels.compiled.vector_words import atomic_add, atomic_load
 
 
 @njit(nogil=True)
-def take(counters):
-    """The next block of this instruction nobody has taken; may be past the last."""
-    return atomic_add(counters, 1)
+def stretch_start(blocks, owner, threads):
+    """The first block of a thread's stretch; the next thread's is where it ends."""
+    return blocks * owner // threads
+
+
+@njit(nogil=True)
+def take(counters, blocks, thread, threads):
+    """A block of this instruction that nobody has taken, from the thread's own stretch if there is one; -1 if none."""
+    for turn in range(threads):
+        owner = (thread + turn) % threads
+        first, end = stretch_start(blocks, owner, threads), stretch_start(blocks, owner + 1, threads)
+        taken = counters + COUNTER_LINE * (owner + 1)
+        if atomic_load(taken) < end - first:
+            block = first + atomic_add(taken, 1)
+            if block < end:
+                return block
+    return -1
 
 
 @njit(nogil=True)
 def finish(counters):
     """Say that one block is done, its results visible to whoever sees the count."""
-    atomic_add(counters + COUNTER_BYTES // 2, 1)
+    atomic_add(counters, 1)
 
 
 @njit(nogil=True)
-def wait_for(counters, blocks):
-    """Return once all blocks of the instruction are done."""
-    spins = 0
-    while atomic_load(counters + COUNTER_BYTES // 2) < blocks:
-        pause()
-        spins += 1
-        if spins > SPINS_BEFORE_YIELD:
-            give_way()
+def unfinished(counters, blocks):
+    """Whether a block of the instruction is still being computed."""
+    return atomic_load(counters) < blocks

@@ -7,17 +7,18 @@ from numba import njit
 from engine.kernels.compiled import table as t
 from engine.kernels.compiled.add_norm import add_norm
 from engine.kernels.compiled.attend import attend
-from engine.kernels.compiled.blocks import COUNTER_BYTES, finish, take, wait_for
+from engine.kernels.compiled.blocks import finish, stretch_start, take
 from engine.kernels.compiled.embed import embed
 from engine.kernels.compiled.gated_silu import NEURONS_OF_BLOCK, gated_silu
 from engine.kernels.compiled.gathered_down import COLUMNS_OF_BLOCK, gathered_down
-from engine.kernels.compiled.linear import GATHERED_ROWS, block_rows, gathered_linear, linear
-from engine.kernels.compiled.lowbit_linear import lowbit_block_rows, lowbit_linear
+from engine.kernels.compiled.linear import GATHERED_ROWS, block_rows, block_start, gathered_linear, linear
+from engine.kernels.compiled.lowbit_linear import lowbit_block_rows, lowbit_block_start, lowbit_linear
 from engine.kernels.compiled.plane_mlp import plane_blocks, plane_down, plane_mlp
 from engine.kernels.compiled.quantise_input import quantise
 from engine.kernels.compiled.rotate_store import rotate_store
 from engine.kernels.compiled.scatter import scatter
 from engine.kernels.compiled.vector_words import field
+from engine.kernels.compiled.waiting import EARLY_BYTES, read_early, wait_for
 
 
 @njit(nogil=True)
@@ -75,29 +76,46 @@ def run_block(step, tokens, position, first_row, rows, block, thread):
         scatter(step, first_row + block)
 
 
+@njit(nogil=True)
+def next_stretch(step, left, thread, threads):
+    """Where the thread's stretch begins in the next matrix that is read in stretches; 0 for none in `left` rows."""
+    if field(step, t.READS_NEXT) == 0 or field(step, t.READS_NEXT) >= left:
+        return 0
+    reader = step + field(step, t.READS_NEXT) * t.COLUMNS * 8
+    block = stretch_start(block_count(reader, 0, 1), thread, threads)
+    packed = field(reader, t.OPERATION) == t.LOWBIT_LINEAR
+    return lowbit_block_start(reader, block) if packed else block_start(reader, block)
+
+
 @njit("void(int64, int64, int64, int64, int64)", nogil=True, cache=True)
 def run(programme, instructions, control, tokens, thread):
     """One thread's part of a pass over `rows` tokens at `position`; any number of threads may run it at once.
 
     Addresses of int64 arrays: programme [instructions, COLUMNS], control [CONTROL], tokens [rows]. The control's
-    COUNTERS is the address of COUNTER_BYTES an instruction, zeroed before the pass. `thread` names scratch memory.
+    COUNTERS is the address of `counter_bytes` an instruction, zeroed before the pass. thread: below THREADS.
     """
     rows, position, counters = field(control, t.ROWS), field(control, t.POSITION), field(control, t.COUNTERS)
-    tail = rows - field(control, t.TAIL)
+    tail, threads = rows - field(control, t.TAIL), field(control, t.THREADS)
+    stride = t.COUNTER_LINE * (threads + 1)
+    awaited, early = 0, EARLY_BYTES  # where the thread will read next, and how much of it has been asked for
     unsure = 0  # first instruction whose blocks may still be running elsewhere
     for i in range(instructions):
         step = programme + i * t.COLUMNS * 8
-        mine = counters + i * COUNTER_BYTES
+        mine = counters + i * stride
         first_row = tail if field(step, t.ON_TAIL) else 0
         blocks = block_count(step, first_row, rows)
-        block = take(mine)
-        while block < blocks:
+        block = take(mine, blocks, thread, threads)
+        while block >= 0:
             run_block(step, tokens, position, first_row, rows, block, thread)
             finish(mine)
-            block = take(mine)
+            block = take(mine, blocks, thread, threads)
         if field(step, t.SYNC):
+            reads = next_stretch(step, instructions - i, thread, threads)
+            if reads != awaited:
+                awaited, early = reads, 0
             for j in range(unsure, i + 1):
                 earlier = programme + j * t.COLUMNS * 8
                 first = tail if field(earlier, t.ON_TAIL) else 0
-                wait_for(counters + j * COUNTER_BYTES, block_count(earlier, first, rows))
+                early = wait_for(counters + j * stride, block_count(earlier, first, rows), awaited, early)
+            early = read_early(awaited, early)
             unsure = i + 1

@@ -91,6 +91,17 @@ def block_rows(step):
 
 
 @njit(nogil=True)
+def block_start(step, block):
+    """Where the matrix's rows of a block begin."""
+    size = 2
+    if field(step, t.KIND) == KIND_F32:
+        size = 4
+    elif field(step, t.KIND) == KIND_I8:
+        size = 1
+    return field(step, t.WEIGHT) + block * block_rows(step) * field(step, t.K) * size
+
+
+@njit(nogil=True)
 def linear(step, first_row, rows, block):
     """One block of target[row] = weight [N, K] times source[row], plus bias where given, for rows from first_row."""
     n0 = block * block_rows(step)

@@ -73,6 +73,19 @@ def lowbit_block_rows(step):
 
 
 @njit(nogil=True)
+def tile_bytes_of(step):
+    """Bytes of a tile of the packed matrix."""
+    group = field(step, t.GROUP)
+    return field(step, t.K) // group * (group * field(step, t.KIND) + ENDS_BYTES)
+
+
+@njit(nogil=True)
+def lowbit_block_start(step, block):
+    """Where the tiles of a block begin."""
+    return field(step, t.WEIGHT) + block * lowbit_block_rows(step) // TILE * tile_bytes_of(step)
+
+
+@njit(nogil=True)
 def lowbit_linear(step, first_row, rows, block):
     """One block of target[row] = weight [N, K] times source[row], plus bias where given, for rows from first_row.
 
@@ -84,7 +97,7 @@ def lowbit_linear(step, first_row, rows, block):
     x, y = field(step, t.SOURCE) + first_row * xs, field(step, t.TARGET) + first_row * ys
     w, k, height, count = field(step, t.WEIGHT), field(step, t.K), field(step, t.N), rows - first_row
     bits, group = field(step, t.KIND), field(step, t.GROUP)
-    groups, tile_bytes = k // group, k // group * (group * bits + ENDS_BYTES)
+    groups, tile_bytes = k // group, tile_bytes_of(step)
     if group % UNIT == 0:
         units = group // UNIT
         if bits == 4:

@@ -98,6 +98,17 @@ def atomic_load(typing_context, address):
 
 
 @intrinsic
+def prefetch_line(typing_context, address):
+    """Start loading the cache line at an address; never faults."""
+
+    def generate(context: Any, b: ir.IRBuilder, _signature: Any, args: Any) -> Any:
+        v.prefetch(b, v.pointer(b, args[0]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+@intrinsic
 def pause(typing_context):
     """Tell the processor that this is a spin loop (x86 only; elsewhere nothing)."""
 

@@ -95,7 +95,7 @@ class _Calibration:
         best, window = self._window(final)
         lines = [_weights_line(trial, final, choice) for trial in weights]
         others = [*choice.findings(best), *window, *self.untried, *plan.unable(able)]
-        self.findings = tuple(lines + self._as_before(final, choice) + others)
+        self.findings = tuple(lines + self._as_before(final, choice, weights) + others)
         trials.use(best.recipe)
         trials.release(best.recipe)
         self.few_rows = trials.time_few_rows()
@@ -194,9 +194,9 @@ class _Calibration:
                 again.append(measured)
         return max(again, key=lambda trial: trial.speed_up) if again else best
 
-    def _as_before(self, best: Trial, choice: Choice) -> list[Finding]:
-        """A line for the recipe used before, where that turned out best."""
-        if best.recipe != self.before or best.recipe in (choice.best.recipe, choice.base.recipe):
+    def _as_before(self, best: Trial, choice: Choice, weights: list[Trial]) -> list[Finding]:
+        """A line for the recipe used before, where that turned out best and has no line of its own."""
+        if best.recipe != self.before or best.recipe in (choice.best.recipe, *(trial.recipe for trial in weights)):
             return []
         return [best.finding(Verdict.ON, f"as before: S {best.speed_up:.2f} is the best found")]
 

@@ -157,6 +157,9 @@ def figures_lines(report: CalibrationReport) -> list[str]:
     for words, costs in (("verify pass, in plain steps:", verify), ("draft pass, in draft steps:", report.few_rows)):
         if costs:
             lines.append(f"{words} " + ", ".join(f"{cost:.2f} for {rows} rows" for rows, cost in costs))
+    if report.cost is not None and report.acceptance is not None and report.tokens is not None:
+        cycle = f"{report.tokens:.2f} tokens a cycle (γ {report.gamma})"
+        lines.append(f"chosen, over all tokens: c {report.cost:.3f}, α {report.acceptance:.3f}, {cycle}")
     return lines
 
 

@@ -47,6 +47,7 @@ def test_done_is_status_0_with_a_table_and_the_outcome(model: str, capsys: pytes
     assert lines[2].startswith("8-bit weights ") and any(line.startswith("16-bit weights ") for line in lines)
     assert any(line.startswith("plain step ") for line in lines)
     assert any(line.startswith("verify pass, in plain steps: ") for line in lines)
+    assert lines[-2].startswith("chosen, over all tokens: c ")
     assert lines[-1].startswith(("The draft now has ", "No draft pays on this machine"))
     assert output.err == ""
 

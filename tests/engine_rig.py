@@ -21,6 +21,7 @@ from engine.records import CycleEvent, CycleRecord, Event, Finished, PrefillProg
 from engine.settings import GenerateRequest, Sampling, Speculation
 
 INT8 = Recipe(weight_bits=8)
+DEFAULT = Recipe(weight_bits=4)  # of a small model on the CPU
 RECIPES = (
     INT8,
     Recipe(weight_bits=16, skipped_attention=(1,), skipped_mlp=(0,)),

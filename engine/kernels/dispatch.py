@@ -67,9 +67,9 @@ def make_runner(
     LoadCancelled, BadSetting for a recipe the device cannot run, and MemoryError.
     """
     if placement.device == "cpu" and _suits_compiled_kernels(folder):
-        from engine.model.compiled_runner import DEFAULT_RECIPE, CompiledRunner
+        from engine.model.compiled_runner import CompiledRunner
 
-        compiled = CompiledRunner(folder, capacity, recipe or DEFAULT_RECIPE, progress, cancelled, sample)
+        compiled = CompiledRunner(folder, capacity, recipe, progress, cancelled, sample)
         return compiled, compiled.notes
     notes: tuple[str, ...] = ()
     if placement.device == "cuda":
@@ -78,9 +78,7 @@ def make_runner(
             try:
                 from engine.model.graph_runner import GraphRunner
 
-                graphs = GraphRunner(
-                    folder, capacity, recipe, progress, cancelled, placement.device, allowed, sample
-                )
+                graphs = GraphRunner(folder, capacity, recipe, progress, cancelled, placement.device, allowed, sample)
                 return graphs, ()
             except Exception as error:  # whatever a compiler, a driver or a broken package may raise: it is shown
                 if isinstance(error, SpecularError) or is_out_of_memory(error):

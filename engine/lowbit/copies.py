@@ -17,6 +17,8 @@ from engine.records import LoadProgress
 
 KIND_NAMES = {0: "F32", 1: "F16", 2: "BF16"}
 AWARE_BELOW = 8  # bits: at eight, rounding to nearest is as good as any
+LARGEST = np.float32(65504.0)  # of the float16 that scales and lows are; no model that works has such weights
+SENSIBLE = 1e30  # mean square of an input above which a model is broken, and its drafts may be anything
 PIECE_VALUES = 2**23  # weights rounded at a time
 
 
@@ -71,6 +73,8 @@ def _copies_of(
     """Of the matrices that share one input."""
     from engine.lowbit.rounding_compiled import feedback_compiled
 
+    if sample is not None and not sample.mean_square.max() < SENSIBLE:  # true for NaN too
+        sample = None
     rows = None if sample is None or plan.output in names else sample.rows
     feedback = None if rows is None else feedback_compiled(rows)
     return {name: pack(_rounded(source(name), plan.bits, sample, feedback, threads)) for name in names}
@@ -88,6 +92,8 @@ def _rounded(
     for first in range(0, matrix.rows, step):
         stored = np.asarray(matrix.owner[0][first : first + step])
         weight = np.ascontiguousarray(as_float32(stored, KIND_NAMES[matrix.kind]))
+        if not np.abs(weight).max() < LARGEST:  # true for NaN too
+            weight = np.clip(np.nan_to_num(weight, nan=0.0), -LARGEST, LARGEST)
         if sample is None:
             parts.append(round_to_nearest(weight, bits, group))
         else:

@@ -56,7 +56,8 @@ class InputStatistics:
         for read, square, rows in zip(self._inputs, self._squares, self._rows, strict=True):
             if square is None:
                 raise ValueError("nothing was seen")
-            mean = (square / max(1, self._seen - 1)).astype(np.float32)
+            with np.errstate(over="ignore"):  # what float32 cannot hold counts as infinite
+                mean = (square / max(1, self._seen - 1)).astype(np.float32)
             sample = InputSample(mean, np.concatenate(rows) if rows else None)
             result |= dict.fromkeys(read.weights, sample)
         return result

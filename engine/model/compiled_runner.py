@@ -25,6 +25,7 @@ from engine.kernels.compiled.team import Team
 from engine.lowbit.copies import Watch
 from engine.lowbit.statistics import InputStatistics, Statistics
 from engine.model import programme
+from engine.model.cpu_default import default_recipe
 from engine.model.draft_weights import DraftWeights
 from engine.model.ingredients import require_ingredients
 from engine.model.kept_output import KeptOutput
@@ -43,7 +44,6 @@ PLANE_SAMPLE = 256  # tokens of the sample that thresholds of planes are fitted 
 SPREAD = 256  # tokens that stand in for a sample text
 CHUNK_SECONDS = 0.25  # what such a pass should take, so that a stop takes effect within a second beside other work too
 INGREDIENTS = Ingredients(weight_bits=(16, 8, 4, 3), neurons=True, reduced_vocabulary=True, kv_window=True)
-DEFAULT_RECIPE = Recipe(weight_bits=8)
 
 
 class CompiledRunner:
@@ -56,12 +56,15 @@ class CompiledRunner:
         self,
         folder: ModelFolder,
         capacity: int,
-        recipe: Recipe,
+        recipe: Recipe | None,
         progress: Callable[[LoadProgress], None],
         cancelled: Callable[[], bool],
         sample: Sequence[int] = (),
     ) -> None:
-        """sample: token ids of some real text, for what the draft's rounding must preserve; () where there is none."""
+        """recipe: None for the device's default.
+
+        sample: token ids of some real text, for what the draft's rounding must preserve; () where there is none.
+        """
         self.config, self.capacity, self._chunk = folder.config, capacity, CHUNK
         self._sample = tuple(sample) or spread_ids(folder.config.vocabulary)
         self._weights = HostWeights(folder, progress, cancelled)
@@ -86,7 +89,7 @@ class CompiledRunner:
                 self._sample_mlp_inputs,
             )
             self._kept: KeptOutput | None = None
-            self.use_recipe(recipe, progress, cancelled)
+            self.use_recipe(recipe or default_recipe(self.config), progress, cancelled)
         except BaseException:
             self._team.close()
             raise

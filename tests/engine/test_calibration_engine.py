@@ -20,7 +20,7 @@ from engine.model.loaded import LoadedModel
 from engine.recipe import Recipe
 from engine.records import ModelInfo
 from engine.settings import GenerateRequest, Message, Speculation
-from engine_rig import end_tokens, loaded_engine, no_end_tokens, reply, request, script_engine
+from engine_rig import DEFAULT, end_tokens, loaded_engine, no_end_tokens, reply, request, script_engine
 
 MINUTES = 0.1
 
@@ -149,7 +149,7 @@ def test_stopped_in_the_middle_all_is_as_before(engine: Engine) -> None:
         assert report.stopped and report.sentence == "Stopped: the draft is made as before."
         assert info(engine).recipe == recipe == loaded(engine).runner.recipe and saved_values(engine) == kept
         assert loaded(engine).controller is controller
-    assert before.recipe == Recipe() and len(reply(engine, request([1, 2], 5)).ids) == 5
+    assert before.recipe == DEFAULT and len(reply(engine, request([1, 2], 5)).ids) == 5
 
 
 def test_out_of_memory_in_the_middle_all_is_as_before(engine: Engine) -> None:
@@ -246,13 +246,12 @@ def test_a_recipe_that_the_device_lacks_an_ingredient_for_is_refused(engine: Eng
 
 def test_other_weights_under_the_same_name_have_no_recipe_yet(engine: Engine, folder: Path, tmp_path: Path) -> None:
     engine.calibrate(MINUTES)
-    default = Recipe()
     tensors: dict[str, np.ndarray] = read_safetensors(folder)
     tensors["model.layers.0.mlp.up_proj.weight"] += 1.0
     engine.unload()
     write_safetensors(folder / "model.safetensors", tensors, "float32")
     engine.load(str(folder), device="cpu")
-    assert not info(engine).calibrated and info(engine).recipe == default
+    assert not info(engine).calibrated and info(engine).recipe == DEFAULT
     assert not [note for note in info(engine).notes if "recipe" in note]
 
 

@@ -17,7 +17,7 @@ from engine.errors import BadSetting, EngineBusy, NoModel, PromptTooLong, Specul
 from engine.recipe import Recipe
 from engine.records import CycleEvent, Finished, PrefillProgress, StopReason
 from engine.settings import GenerateRequest, Message, Speculation
-from engine_rig import INT8, loaded_engine, no_end_tokens, random_prompts, reply, request, script_engine
+from engine_rig import DEFAULT, loaded_engine, no_end_tokens, random_prompts, reply, request, script_engine
 
 PROMPT = random_prompts(1, 290, seed=31)[0]
 
@@ -142,7 +142,7 @@ def test_a_recipe_the_device_cannot_run_is_refused_with_a_sentence(engine: Engin
         engine.generate(request(PROMPT, 30, recipe=recipe))
     after = reply(engine, wanted)
     assert after.ids == before.ids
-    assert {record.recipe for record in after.records} == {INT8}
+    assert {record.recipe for record in after.records} == {DEFAULT}
 
 
 def test_a_request_without_a_recipe_gets_the_models_default_again(engine: Engine) -> None:
@@ -150,7 +150,7 @@ def test_a_request_without_a_recipe_gets_the_models_default_again(engine: Engine
     made = reply(engine, request(PROMPT, 20, gamma=2, recipe=skipping))
     assert {record.recipe for record in made.records} == {skipping}
     made = reply(engine, request(PROMPT, 20, gamma=2))
-    assert {record.recipe for record in made.records} == {INT8}
+    assert {record.recipe for record in made.records} == {DEFAULT}
 
 
 def test_a_recipe_costs_nothing_while_speculation_is_off(engine: Engine) -> None:

@@ -15,7 +15,8 @@ from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
 
 from engine.bench.shapes import SHAPES, random_weights
-from engine.kernels.triton.step import StepBuffers, StepKernels
+from engine.kernels.triton.step import StepKernels
+from engine.kernels.triton.step_memory import StepBuffers
 from engine.kernels.triton.tiles import default_tile
 from engine.model.fused import fuse, shapes_of
 
@@ -62,10 +63,11 @@ def main(capability: int, dtype: str, shape: str) -> None:
     angles = torch.empty(512, config.head_dim // 2, device=device)
     model = fuse(config, weights, [cache], angles, angles)
     tiles = {role: default_tile(role, n, k, divmod(capability, 10)) for role, (n, k) in shapes_of(config).items()}
-    kernels = StepKernels(config, model, StepBuffers(config, tiles, 512, model), tiles, config.vocabulary)
+    buffers = StepBuffers(config, tiles, 512, model)
+    kernels = StepKernels(config, model, buffers, tiles, config.vocabulary)
     kernels._dependent = capability >= 90
     kernels.full(16)
-    kernels.draft((), ())
+    kernels.draft((), (), buffers.report)
 
 
 if __name__ == "__main__":

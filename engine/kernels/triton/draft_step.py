@@ -24,6 +24,7 @@ from engine.kernels.triton.tiles import Role
 MAX_ROWS = 4
 PROJECT, RESIDUAL, GATED, LOGITS, RELU = range(5)
 CODES_A_WORD = 8
+LARGE_VOCABULARY = 2**16
 ATTENTION_KEYS, ATTENTION_WARPS = 16, 1  # of one row and head
 ROWS_KEYS, ROWS_WARPS = 32, 4  # of a tile of them
 PROGRAMS_A_PROCESSOR = 16  # attention programs, over all heads, for each multiprocessor
@@ -133,7 +134,10 @@ def default_tile(role: Role, columns: int, *, one_row: bool) -> DraftTile:
 def default_tiles(config: ModelConfig, *, one_row: bool) -> dict[Role, DraftTile]:
     """The default tile of every matrix, for steps of one row or of several."""
     widths = {Role.OUTPUT: config.heads * config.head_dim, Role.DOWN: config.intermediate_size}
-    return {role: default_tile(role, widths.get(role, config.hidden_size), one_row=one_row) for role in Role}
+    tiles = {role: default_tile(role, widths.get(role, config.hidden_size), one_row=one_row) for role in Role}
+    if config.vocabulary > LARGE_VOCABULARY:  # one program chooses among the bests of all others
+        tiles[Role.LOGITS] = DraftTile(32, tiles[Role.LOGITS].block_w, 8)
+    return tiles
 
 
 class DraftBuffers:

@@ -44,7 +44,7 @@ def test_done_is_status_0_with_a_table_and_the_outcome(model: str, capsys: pytes
     lines = output.out.splitlines()
     assert lines[0].startswith("tiny on ") and lines[0].endswith("compiled CPU kernels")
     assert lines[1].split() == ["draft", "c", "α", "tokens", "a", "cycle", "S", "verdict"]
-    assert lines[2].startswith("8-bit weights ") and any(line.startswith("16-bit weights ") for line in lines)
+    assert lines[2].startswith("4-bit weights ") and any(line.startswith("16-bit weights ") for line in lines)
     assert any(line.startswith("plain step ") for line in lines)
     assert any(line.startswith("verify pass, in plain steps: ") for line in lines)
     assert lines[-2].startswith("chosen, over all tokens: c ")
@@ -58,7 +58,7 @@ def test_json_is_one_object_with_all_of_it(model: str, capsys: pytest.CaptureFix
     assert made["stopped"] is False and made["model"] == "tiny" and made["chosen"]["weight_bits"] in (16, 8, 4, 3)
     assert {"cost", "acceptance", "tokens", "speed_up", "gamma", "verify", "few_rows", "positions"} <= set(made)
     first = made["findings"][0]
-    assert first["ingredient"] == "8-bit weights" and first["verdict"] in ("on", "off") and first["cost"] > 0
+    assert first["ingredient"] == "4-bit weights" and first["verdict"] in ("on", "off") and first["cost"] > 0
 
 
 class Interrupted(Engine):
@@ -78,7 +78,7 @@ class Interrupted(Engine):
 def test_ctrl_c_is_status_130_and_keeps_the_old_recipe(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert calibrate(model, make_engine=Interrupted) == 130
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == "Stopped: the draft is made as before." and lines[2].startswith("8-bit weights ")
+    assert lines[-1] == "Stopped: the draft is made as before." and lines[2].startswith("4-bit weights ")
     recipes = Path(os.environ["SPECULAR_DATA_DIR"]) / "data" / "recipes"
     assert not recipes.exists()
 

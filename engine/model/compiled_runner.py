@@ -230,6 +230,8 @@ class CompiledRunner:
 
     def _pass(self, table: np.ndarray, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
         ids = np.asarray(tokens, np.int64)
+        if len(ids) > CHUNK:
+            raise ValueError(f"a pass takes at most {CHUNK} tokens, not {len(ids)}")
         control = self._control
         control[t.ROWS], control[t.POSITION], control[t.TAIL] = len(ids), position, wanted
         counters = len(table) * self._counter_words

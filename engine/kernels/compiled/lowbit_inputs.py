@@ -91,4 +91,5 @@ def _folds(producer: p.Instruction, matrix: PackedMatrix, config: ModelConfig) -
 
 def _require_same(step: p.Linear | p.PlaneMlp, matrix: PackedMatrix, other: PackedMatrix) -> None:
     if matrix.group != other.group or not np.array_equal(matrix.inverse, other.inverse):
-        raise ValueError(f"{step} must share groups and factors with the matrices that read the same input")
+        name = step.weight if isinstance(step, p.Linear) else f"the gate of layer {step.layer}"
+        raise ValueError(f"{name} must share groups and factors with the matrices that read the same input")

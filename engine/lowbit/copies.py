@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,31 +60,45 @@ def make_copies(
     seen = statistics(watch.cancelled) if plan.bits < AWARE_BELOW else {}
     sizes = [sum(source(name).rows * source(name).columns for name in names) for names in plan.inputs]
     copies: dict[str, PackedMatrix] = {}
-    for number, names in enumerate(plan.inputs):
-        if watch.cancelled():
-            raise LoadCancelled("Loading was cancelled.")
-        watch.progress(LoadProgress("Preparing the draft", number, len(sizes), sum(sizes[:number]), sum(sizes)))
-        copies |= _copies_of(names, source, plan, seen.get(names[0]), threads)
+    with ThreadPoolExecutor(1, "specular-rounding") as thread:
+        for number, (names, known) in enumerate(zip(plan.inputs, _all_known(plan, seen, thread), strict=True)):
+            if watch.cancelled():
+                raise LoadCancelled("Loading was cancelled.")
+            watch.progress(LoadProgress("Preparing the draft", number, len(sizes), sum(sizes[:number]), sum(sizes)))
+            copies |= {name: pack(_rounded(source(name), plan.bits, known, threads)) for name in names}
     watch.progress(LoadProgress("Preparing the draft", len(sizes), len(sizes), sum(sizes), sum(sizes)))
     return copies
 
 
-def _copies_of(
-    names: Sequence[str], source: Callable[[str], Matrix], plan: CopyPlan, sample: InputSample | None, threads: int
-) -> dict[str, PackedMatrix]:
-    """Of the matrices that share one input."""
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What rounding knows of an input: None where nothing, or nothing sensible."""
+
+    mean_square: np.ndarray | None = None
+    feedback: np.ndarray | None = None
+
+
+def _all_known(plan: CopyPlan, seen: Statistics, thread: ThreadPoolExecutor) -> Iterator[_Known]:
+    """Of each input of the plan, the next one computed by the thread while this one is used."""
+    following: deque[Future[_Known]] = deque()
+    for names in plan.inputs:
+        following.append(thread.submit(_known, seen.get(names[0]), plan.output not in names))
+        if len(following) > 1:
+            yield following.popleft().result()
+    while following:
+        yield following.popleft().result()
+
+
+def _known(sample: InputSample | None, passes_on: bool) -> _Known:
     from engine.lowbit.rounding_compiled import feedback_compiled
 
-    if sample is not None and not sample.mean_square.max() < SENSIBLE:  # true for NaN too
-        sample = None
-    rows = None if sample is None or plan.output in names else sample.rows
-    feedback = None if rows is None else feedback_compiled(rows)
-    return {name: pack(_rounded(source(name), plan.bits, sample, feedback, threads)) for name in names}
+    if sample is None or not sample.mean_square.max() < SENSIBLE:  # true for NaN too
+        return _Known()
+    feedback = feedback_compiled(sample.rows) if passes_on and sample.rows is not None else None
+    return _Known(sample.mean_square, feedback)
 
 
-def _rounded(
-    matrix: Matrix, bits: int, sample: InputSample | None, feedback: np.ndarray | None, threads: int
-) -> LowBitCodes:
+def _rounded(matrix: Matrix, bits: int, known: _Known, threads: int) -> LowBitCodes:
     """The codes of a matrix, rounded some rows at a time, so that little memory is taken beside them."""
     from engine.lowbit.rounding_compiled import round_matrix_compiled
 
@@ -94,9 +110,9 @@ def _rounded(
         weight = np.ascontiguousarray(as_float32(stored, KIND_NAMES[matrix.kind]))
         if not np.abs(weight).max() < LARGEST:  # true for NaN too
             weight = np.clip(np.nan_to_num(weight, nan=0.0), -LARGEST, LARGEST)
-        if sample is None:
+        if known.mean_square is None:
             parts.append(round_to_nearest(weight, bits, group))
         else:
-            parts.append(round_matrix_compiled(weight, bits, group, sample.mean_square, feedback, threads))
+            parts.append(round_matrix_compiled(weight, bits, group, known.mean_square, known.feedback, threads))
     codes, scale, low = (np.concatenate([getattr(part, of) for part in parts]) for of in ("codes", "scale", "low"))
     return LowBitCodes(codes, scale, low, parts[0].factors, bits, group)

@@ -17,7 +17,8 @@ from engine.model import programme as p
 from engine.model.matrix import Matrix
 from engine.model.rope import rope_tables
 
-STORED = ("float32", "float16", "bfloat16", "int8")
+DENSE = ("float32", "float16", "bfloat16")
+STORED = (*DENSE, "int8")  # int8 only where rows are chosen
 ROWS = 64
 
 

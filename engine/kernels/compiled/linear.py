@@ -18,12 +18,13 @@ GATHERED_ROWS = 64  # chosen rows of a block, a multiple of eight
 def _rows_kernel(kind: int) -> Any:
     """A kernel for one storage kind: rows [n0, n1) of the matrix times `rows` rows of x.
 
-    Tile shapes only change speed: each (row, column) is the same chain of operations in every one of them.
+    Tile shapes only change speed: each (row, column) is the same chain of operations in every one of them. Five rows are
+    the most whose inputs stay in the first cache.
     """
     size = ITEM_SIZE[kind]
 
     @njit(nogil=True)
-    def kernel(w, x, x_stride, y, y_stride, scale, k, n0, n1, rows):
+    def kernel(w, x, x_stride, y, y_stride, k, n0, n1, rows):
         stride, sx, sy = k * size, x_stride, y_stride
         n = n0
         while n < n1:
@@ -35,27 +36,27 @@ def _rows_kernel(kind: int) -> Any:
                 xm, ym = x + done * x_stride, y + done * y_stride
                 if not whole:
                     for r in range(n, end):
-                        dot_tile(kind, 1, 1, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, scale + r * 4)
+                        dot_tile(kind, 1, 1, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, 0)
                     done += 1
                 elif left == 1:
                     for r in range(n, end, 8):
-                        dot_tile(kind, 8, 1, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, scale + r * 4)
+                        dot_tile(kind, 8, 1, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, 0)
                     done += 1
                 elif left == 2:
                     for r in range(n, end, 4):
-                        dot_tile(kind, 4, 2, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, scale + r * 4)
+                        dot_tile(kind, 4, 2, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, 0)
                     done += 2
                 elif left == 3:
                     for r in range(n, end, 3):
-                        dot_tile(kind, 3, 3, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, scale + r * 4)
+                        dot_tile(kind, 3, 3, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, 0)
                     done += 3
                 elif left == 5:
                     for r in range(n, end, 2):
-                        dot_tile(kind, 2, 5, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, scale + r * 4)
+                        dot_tile(kind, 2, 5, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, 0)
                     done += 5
                 else:
                     for r in range(n, end, 3):
-                        dot_tile(kind, 3, 4, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, scale + r * 4)
+                        dot_tile(kind, 3, 4, w + r * stride, stride, xm, sx, k, ym + r * 4, sy, 0)
                     done += 4
             n = end
 
@@ -76,7 +77,7 @@ def _gathered_kernel(kind: int) -> Any:
     return kernel
 
 
-rows_f32, rows_f16, rows_bf16, rows_i8 = (_rows_kernel(k) for k in (KIND_F32, KIND_F16, KIND_BF16, KIND_I8))
+rows_f32, rows_f16, rows_bf16 = (_rows_kernel(k) for k in (KIND_F32, KIND_F16, KIND_BF16))
 gathered_f32, gathered_f16, gathered_bf16, gathered_i8 = (
     _gathered_kernel(k) for k in (KIND_F32, KIND_F16, KIND_BF16, KIND_I8)
 )
@@ -93,11 +94,7 @@ def block_rows(step):
 @njit(nogil=True)
 def block_start(step, block):
     """Where the matrix's rows of a block begin."""
-    size = 2
-    if field(step, t.KIND) == KIND_F32:
-        size = 4
-    elif field(step, t.KIND) == KIND_I8:
-        size = 1
+    size = 4 if field(step, t.KIND) == KIND_F32 else 2
     return field(step, t.WEIGHT) + block * block_rows(step) * field(step, t.K) * size
 
 
@@ -108,16 +105,14 @@ def linear(step, first_row, rows, block):
     n1 = min(field(step, t.N), n0 + block_rows(step))
     xs, ys = field(step, t.SOURCE_STRIDE), field(step, t.TARGET_STRIDE)
     x, y = field(step, t.SOURCE) + first_row * xs, field(step, t.TARGET) + first_row * ys
-    w, scale, k = field(step, t.WEIGHT), field(step, t.SCALE), field(step, t.K)
+    w, k = field(step, t.WEIGHT), field(step, t.K)
     count = rows - first_row
     if field(step, t.KIND) == KIND_F16:
-        rows_f16(w, x, xs, y, ys, scale, k, n0, n1, count)
-    elif field(step, t.KIND) == KIND_I8:
-        rows_i8(w, x, xs, y, ys, scale, k, n0, n1, count)
+        rows_f16(w, x, xs, y, ys, k, n0, n1, count)
     elif field(step, t.KIND) == KIND_BF16:
-        rows_bf16(w, x, xs, y, ys, scale, k, n0, n1, count)
+        rows_bf16(w, x, xs, y, ys, k, n0, n1, count)
     else:
-        rows_f32(w, x, xs, y, ys, scale, k, n0, n1, count)
+        rows_f32(w, x, xs, y, ys, k, n0, n1, count)
     if field(step, t.BIAS) != 0:
         for row in range(count):
             for n in range(n0, n1):

@@ -18,8 +18,8 @@ GATHERED_ROWS = 64  # chosen rows of a block, a multiple of eight
 def _rows_kernel(kind: int) -> Any:
     """A kernel for one storage kind: rows [n0, n1) of the matrix times `rows` rows of x.
 
-    Tile shapes only change speed: each (row, column) is the same chain of operations in every one of them. Five rows are
-    the most whose inputs stay in the first cache.
+    Tile shapes only change speed: each (row, column) is the same chain of operations in every one of them. Five rows
+    at once are the most whose inputs stay in the first cache.
     """
     size = ITEM_SIZE[kind]
 

@@ -57,7 +57,8 @@ def test_drafting_changes_no_token_of_greedy_replies_and_is_mostly_right(engine:
         for record in made.records:
             statistics = statistics.with_cycle(record)
     assert statistics.tested > 100
-    assert statistics.acceptance is not None and statistics.acceptance > 0.9
+    # The default is 4 bits with 16384 tokens: 0.91 of thousands of tokens; four standard errors below it for 150.
+    assert statistics.acceptance is not None and statistics.acceptance > 0.82
 
 
 @pytest.mark.parametrize("question", QUESTIONS[2:4])

@@ -23,6 +23,7 @@ from engine.errors import (
     is_out_of_memory,
 )
 from engine.files.resolve import SizeEstimate, estimate_bytes
+from engine.memory.report import KvMemory
 from engine.model.fault import located
 from engine.model.loaded import LoadedModel, load_model
 from engine.model.observed import PassObserver, observe
@@ -58,18 +59,20 @@ class Engine:
         *,
         context: int | None = None,
         device: str | None = None,
+        virtual_memory: bool = True,
         progress: Callable[[LoadProgress], None] = lambda _: None,
     ) -> ModelInfo:
         """Load "starter", a model folder or a .gguf file in place of the present model.
 
         context: positions of the KV cache, None for the model's own up to 8192. device: "cuda", "cpu" or None for
-        the best. Raises SpecularError with one sentence; the model loaded before is then still there and usable.
+        the best. virtual_memory: whether the KV cache may lie in it; the tokens are the same either way. Raises
+        SpecularError with one sentence; the model loaded before is then still there and usable.
         """
         self._require_idle()
         self._cancel.clear()
         self._busy = True
         try:
-            loaded = load_model(model, context, device, progress, self._cancel.is_set)
+            loaded = load_model(model, context, device, progress, self._cancel.is_set, virtual_memory=virtual_memory)
             if self._cancel.is_set():  # during the last tensor
                 loaded.close()
                 raise LoadCancelled("Loading was cancelled.")
@@ -110,7 +113,7 @@ class Engine:
             self._stop.is_set,
         )
         self._stop.clear()
-        return self._reply(loaded, loop, prompt, sampler.seed)
+        return self._reply(loaded, loop, prompt, sampler.seed, request.conversation)
 
     def stop(self) -> None:
         """End the running reply at the next pass; without one, nothing. Any thread."""
@@ -125,11 +128,17 @@ class Engine:
         """Whether the model has a tokenizer; without one it takes and gives token ids only."""
         return self._require_model().tokenizer is not None
 
-    def forget(self) -> None:
-        """Drop what the KV cache holds, so that the next reply reads its whole prompt. Without a model, nothing."""
+    def forget(self, conversation: int | None = None) -> None:
+        """Drop what the KV cache holds of a conversation, or of all: its next reply reads the whole prompt, and the
+        memory goes back. Without a model, nothing. Raises EngineBusy."""
         self._require_idle()
         if self._loaded is not None:
-            self._loaded.cached = []
+            self._loaded.runner.kv.forget(conversation)
+
+    def memory(self) -> KvMemory | None:
+        """How the KV cache stands; None without a model. Any thread."""
+        loaded = self._loaded
+        return None if loaded is None else loaded.runner.kv.report()
 
     @contextmanager
     def observed(self, observer: PassObserver) -> Iterator[None]:
@@ -196,18 +205,18 @@ class Engine:
         self._require_idle()
         prompt = loaded.prompt_ids(request)
         self._use_recipe(loaded, request)
-        self.forget()
         self._busy = True
         try:
-            return record_trace(
-                loaded.runner,
-                self._sampler(loaded, request),
-                prompt,
-                TRACED_TOKENS if request.max_new_tokens is None else max(1, request.max_new_tokens),
-                end_ids=loaded.end_ids(bool(request.messages)),
-                model=loaded.info.name,
-                set_name=set_name,
-            )
+            with loaded.runner.kv.scratch():
+                return record_trace(
+                    loaded.runner,
+                    self._sampler(loaded, request),
+                    prompt,
+                    TRACED_TOKENS if request.max_new_tokens is None else max(1, request.max_new_tokens),
+                    end_ids=loaded.end_ids(bool(request.messages)),
+                    model=loaded.info.name,
+                    set_name=set_name,
+                )
         finally:
             self._busy = False
 
@@ -227,20 +236,23 @@ class Engine:
         self._busy = False
         self.unload()
 
-    def _reply(self, loaded: LoadedModel, loop: ReplyLoop, prompt: list[int], seed: int) -> Iterator[Event]:
+    def _reply(
+        self, loaded: LoadedModel, loop: ReplyLoop, prompt: list[int], seed: int, conversation: int
+    ) -> Iterator[Event]:
         self._require_idle()
         if loaded is not self._loaded:
             raise NoModel("The model was unloaded before its reply began.")
         self._busy = True
-        reused = loaded.held_of(prompt[:-1])
-        loaded.cached = []  # nothing is trusted until this reply has ended in order
+        kv = loaded.runner.kv
+        reused = kv.enter(conversation, prompt[:-1])
+        committed: list[int] = []  # nothing is trusted until this reply has ended in order
         began = decode_began = time.perf_counter()
         message = None
         try:
             yield from loop.prefill(prompt, reused)
             decode_began = time.perf_counter()
             yield from loop.cycles()
-            loaded.cached = loop.ids[:-1]
+            committed = loop.ids[:-1]
         except (SpecularError, MemoryError, RuntimeError) as error:
             if not isinstance(error, SpecularError) and not is_out_of_memory(error):
                 raise
@@ -249,6 +261,7 @@ class Engine:
                 error = located(error, loaded.runner, loop.ids, self._stop.is_set)
             message = str(error) if isinstance(error, SpecularError) else "There is not enough memory to go on."
         finally:
+            kv.leave(committed)
             self._busy = False
         yield Finished(
             reason=loop.reason or StopReason.STOPPED,

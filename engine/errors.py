@@ -52,3 +52,24 @@ class NumericFault(SpecularError):
         inside = "" if place is None else f" in {place}"
         where = "" if position is None else f"{',' if inside else ''} for the token at position {position}"
         super().__init__(f"The model computed {cause}{inside}{where}: its weights may be damaged or out of range.")
+
+
+class KvMemoryFull(SpecularError):
+    """There is no memory for more rows of the KV cache. What was there is still there; other chats gave way before.
+
+    tokens, wanted: that it was to grow by, and their bytes. free: bytes of the device. held_tokens, held: what the
+    conversation takes. where: the device. cause: what the system said.
+    """
+
+    def __init__(
+        self, tokens: int, wanted: int, free: int, held_tokens: int, held: int, where: str, cause: str
+    ) -> None:
+        self.tokens, self.wanted, self.free = tokens, wanted, free
+        super().__init__(
+            f"The KV cache needs {_megabytes(wanted)} more for {tokens:,} tokens, but {where} has {_megabytes(free)} "
+            f"free; this chat takes {_megabytes(held)} for {held_tokens:,} tokens ({cause})."
+        )
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.0f} MB"

@@ -78,6 +78,7 @@ class Speculation:
 class GenerateRequest:
     """One reply to make: either chat `messages` (through the model's template), a raw `prompt`, or `prompt_ids`.
 
+    conversation: whose earlier replies' rows in the KV cache this one may build on; any number the caller gives a chat.
     max_new_tokens None means up to the context's end; 0 gives an empty reply. stop_strings end the reply and are
     not part of it. Raises BadSetting when no prompt is given or a number is out of range.
     """
@@ -89,6 +90,7 @@ class GenerateRequest:
     speculation: Speculation = field(default_factory=Speculation)
     max_new_tokens: int | None = None
     stop_strings: tuple[str, ...] = ()
+    conversation: int = 0
 
     def __post_init__(self) -> None:
         if not self.messages and self.prompt is None and self.prompt_ids is None:

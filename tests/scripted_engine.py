@@ -79,7 +79,13 @@ class ScriptedEngine:
         self._cancelled = False
 
     def load(
-        self, model: str, *, context: int | None, device: str | None, progress: Callable[[LoadProgress], None]
+        self,
+        model: str,
+        *,
+        context: int | None,
+        device: str | None,
+        virtual_memory: bool,
+        progress: Callable[[LoadProgress], None],
     ) -> ModelInfo:
         if model.endswith("missing"):
             raise ModelFileError(f"The model folder {model} does not exist.")

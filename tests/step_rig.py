@@ -83,6 +83,7 @@ def make_step(folder: Path, *, capacity: int = 256) -> Step:
     """The folder's model with a tile of its own for each matrix."""
     recipe = Recipe(weight_bits=16)
     runner = TorchRunner(open_folder(folder), capacity, recipe, lambda _: None, lambda: False, DEVICE.type)
+    runner.kv.ensure(capacity)
     model = fuse(runner.config, runner._weights, runner._cache, runner._cosine, runner._sine)
     wanted = (Tile(64, 64, 4, 2), Tile(32, 64, 4, 2), Tile(128, 64, 4, 2), Tile(64, 128, 4, 2), Tile(64, 64, 4, 2))
     shapes = shapes_of(runner.config)

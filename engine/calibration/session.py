@@ -27,14 +27,14 @@ def calibrate_loaded(
 ) -> CalibrationReport:
     """Find the model's recipe on this device; it becomes the default one, and is kept for the next loads.
 
-    Where it is stopped or raises, all is as before, save that nothing of a conversation is left in the KV cache.
+    Where it is stopped or raises, all is as before, save that a KV cache for one conversation has forgotten it.
     Raises as engine.calibration.calibrate.
     """
     config, info = loaded.folder.config, loaded.info
     chats = loaded.template is not None
     subject = Subject(loaded.runner, config, info.name, loaded.key.device, _prompts(loaded), loaded.end_ids(chats))
-    loaded.cached = []
-    done = calibrate(subject, minutes * 60, progress, cancelled, clock)
+    with loaded.runner.kv.scratch():
+        done = calibrate(subject, minutes * 60, progress, cancelled, clock)
     return done.report if done.costs is None else _taken(loaded, done)
 
 

@@ -59,6 +59,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("model")
     model.add_argument("--model", default="starter", help="a folder, a .gguf file, or starter (the default)")
     model.add_argument("--context", type=int, metavar="N", help="tokens the conversation may hold")
+    model.add_argument("--no-vattention", action="store_true", help="keep the KV cache in one plain block of full size")
     model.add_argument("--device", choices=("cpu", "cuda"), help="where to compute; chosen by itself when left out")
 
 

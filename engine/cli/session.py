@@ -30,7 +30,13 @@ class EngineLike(Protocol):
     """The part of the engine's public face that a terminal needs."""
 
     def load(
-        self, model: str, *, context: int | None, device: str | None, progress: Callable[[LoadProgress], None]
+        self,
+        model: str,
+        *,
+        context: int | None,
+        device: str | None,
+        virtual_memory: bool,
+        progress: Callable[[LoadProgress], None],
     ) -> ModelInfo: ...
     def cancel_load(self) -> None: ...
     def generate(self, request: GenerateRequest) -> Iterator[Event]: ...
@@ -135,7 +141,13 @@ def load(engine: EngineLike, options: argparse.Namespace) -> tuple[ModelInfo, fl
                 engine.cancel_load()
 
         try:
-            info = engine.load(options.model, context=options.context, device=options.device, progress=progress)
+            info = engine.load(
+                options.model,
+                context=options.context,
+                device=options.device,
+                virtual_memory=not options.no_vattention,
+                progress=progress,
+            )
         finally:
             line.clear()
     return info, time.perf_counter() - began

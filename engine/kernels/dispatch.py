@@ -59,17 +59,20 @@ def make_runner(
     cancelled: Callable[[], bool],
     allowed: int,
     sample: Sequence[int] = (),
+    *,
+    virtual_memory: bool = True,
 ) -> tuple[Runner, tuple[str, ...]]:
     """Load a checked folder onto its device; beside it a sentence for people where the fastest path was not to be had.
 
     recipe None takes the device's default; ids from `allowed` on, which only pad the vocabulary, are never chosen by
-    a runner that chooses itself. sample: ids of a text by which the draft's weights are rounded. Raises
-    LoadCancelled, BadSetting for a recipe the device cannot run, and MemoryError.
+    a runner that chooses itself. sample: ids of a text by which the draft's weights are rounded.
+    virtual_memory: whether the KV cache may lie in it. Raises LoadCancelled, BadSetting for a recipe the device cannot
+    run, and MemoryError.
     """
     if placement.device == "cpu" and _suits_compiled_kernels(folder):
         from engine.model.compiled_runner import CompiledRunner
 
-        compiled = CompiledRunner(folder, capacity, recipe, progress, cancelled, sample)
+        compiled = CompiledRunner(folder, capacity, recipe, progress, cancelled, sample, virtual_memory=virtual_memory)
         return compiled, compiled.notes
     notes: tuple[str, ...] = ()
     if placement.device == "cuda":
@@ -78,7 +81,17 @@ def make_runner(
             try:
                 from engine.model.graph_runner import GraphRunner
 
-                graphs = GraphRunner(folder, capacity, recipe, progress, cancelled, placement.device, allowed, sample)
+                graphs = GraphRunner(
+                    folder,
+                    capacity,
+                    recipe,
+                    progress,
+                    cancelled,
+                    placement.device,
+                    allowed,
+                    sample,
+                    virtual_memory=virtual_memory,
+                )
                 return graphs, ()
             except Exception as error:  # whatever a compiler, a driver or a broken package may raise: it is shown
                 if isinstance(error, SpecularError) or is_out_of_memory(error):
@@ -89,7 +102,10 @@ def make_runner(
     from engine.model import torch_runner
 
     wanted = recipe or torch_runner.DEFAULT_RECIPE
-    return torch_runner.TorchRunner(folder, capacity, wanted, progress, cancelled, placement.device), notes
+    torch_one = torch_runner.TorchRunner(
+        folder, capacity, wanted, progress, cancelled, placement.device, virtual_memory=virtual_memory
+    )
+    return torch_one, notes
 
 
 def _decode_obstacle(folder: ModelFolder) -> str | None:

@@ -92,4 +92,3 @@ class KeptRows:
         fresh = torch.tensor(list(moved.values()), device=ids.device)
         output.codes[places], output.groups[places] = self._output.codes[fresh], self._output.groups[fresh]
         ids[places] = fresh.int()
-

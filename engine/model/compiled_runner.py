@@ -6,31 +6,30 @@ import math
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 import psutil
 
 from engine.errors import LoadCancelled
-from engine.files.config import ModelConfig
 from engine.files.fingerprint import fingerprint
 from engine.files.folder import ModelFolder
 from engine.kernels.compiled import table as t
-from engine.kernels.compiled.binding import bind
+from engine.kernels.compiled.binding import bind, move_cache
 from engine.kernels.compiled.exact_leaders import exact_leaders
 from engine.kernels.compiled.interpreter import run
-from engine.kernels.compiled.memory import Memory, Weights
+from engine.kernels.compiled.memory import Weights
 from engine.kernels.compiled.peak import peak_of
-from engine.kernels.compiled.plane_layout import SPARE, blocks_of
 from engine.kernels.compiled.team import Team
 from engine.lowbit.copies import Watch
 from engine.lowbit.statistics import InputStatistics, Statistics
 from engine.model import programme
+from engine.model.compiled_memory import allocate, open_cache
 from engine.model.cpu_default import default_recipe
 from engine.model.draft_weights import DraftWeights
 from engine.model.ingredients import require_ingredients
 from engine.model.kept_output import KeptOutput
 from engine.model.neurons import NeuronChoice
-from engine.model.rope import rope_tables
 from engine.model.runner import MAX_DRAFT_ROWS
 from engine.model.weights import HostWeights, as_float32
 from engine.predict.report import PredictorReport
@@ -60,6 +59,8 @@ class CompiledRunner:
         progress: Callable[[LoadProgress], None],
         cancelled: Callable[[], bool],
         sample: Sequence[int] = (),
+        *,
+        virtual_memory: bool = True,
     ) -> None:
         """recipe: None for the device's default.
 
@@ -69,8 +70,11 @@ class CompiledRunner:
         self._sample = tuple(sample) or spread_ids(folder.config.vocabulary)
         self._weights = HostWeights(folder, progress, cancelled)
         self._team = Team(thread_count())
+        float32 = self._weights.matrix(programme.EMBEDDING).kind == 0
+        self.kv = open_cache(self.config, capacity, np.dtype(np.float32 if float32 else np.float16), virtual_memory)
         try:
-            self._memory = self._allocate()
+            self._memory = allocate(self.config, capacity, self.kv.layers, self._team.size, CHUNK)
+            self._bound = self.kv.index  # the range that addresses in the tables are of
             self._control = np.zeros(t.CONTROL, np.int64)
             self._control[t.THREADS] = self._team.size
             self._counters = np.zeros(0, np.int64)
@@ -91,7 +95,7 @@ class CompiledRunner:
             self._kept: KeptOutput | None = None
             self.use_recipe(recipe or default_recipe(self.config), progress, cancelled)
         except BaseException:
-            self._team.close()
+            self.close()
             raise
 
     @property
@@ -161,7 +165,9 @@ class CompiledRunner:
         self, seen: InputStatistics | MlpInputs, tokens: Sequence[int], cancelled: Callable[[], bool]
     ) -> None:
         """Full passes over the tokens that `seen` looks into; the cache and the averages stay as they were."""
-        tokens, memory = tokens[: self.capacity], self._memory
+        tokens = tokens[: self.capacity]
+        self._follow(len(tokens))
+        memory = self._memory
         before = [layer[: len(tokens)].copy() for layer in memory.cache]
         neurons = memory.statistics.copy()
         try:
@@ -197,6 +203,12 @@ class CompiledRunner:
     ) -> None:
         """See Runner.use_recipe. Copies already made are kept, so that turning a dial back costs nothing."""
         require_ingredients(recipe, "this computer's CPU", self.ingredients)
+        with self.kv.working():  # weights are rounded by what passes over the sample show
+            self._use_recipe(recipe, progress, cancelled)
+
+    def _use_recipe(
+        self, recipe: Recipe, progress: Callable[[LoadProgress], None], cancelled: Callable[[], bool]
+    ) -> None:
         config = self.config
         steps = programme.build(config, self._weights.names, recipe)
         self._copies.prepare(steps, recipe, Watch(progress, cancelled))
@@ -227,11 +239,13 @@ class CompiledRunner:
     def close(self) -> None:
         """See Runner.close."""
         self._team.close()
+        self.kv.close()
 
     def _pass(self, table: np.ndarray, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
         ids = np.asarray(tokens, np.int64)
         if len(ids) > CHUNK:
             raise ValueError(f"a pass takes at most {CHUNK} tokens, not {len(ids)}")
+        self._follow(position + len(ids))
         control = self._control
         control[t.ROWS], control[t.POSITION], control[t.TAIL] = len(ids), position, wanted
         counters = len(table) * self._counter_words
@@ -244,24 +258,16 @@ class CompiledRunner:
         first = len(ids) - wanted
         return self._memory.buffers[programme.Buffer.LOGITS][first : len(ids)]
 
-    def _allocate(self) -> Memory:
-        config = self.config
-        stored = self._weights.matrix(programme.EMBEDDING).kind
-        cache_type = np.float32 if stored == 0 else np.float16
-        cosine, sine = rope_tables(config, self.capacity)
-        shape = (self.capacity, 2, config.kv_heads, config.head_dim)
-        return Memory(
-            buffers={name: np.zeros((CHUNK, width), np.float32) for name, width in programme.widths(config).items()},
-            cache=tuple(np.zeros(shape, cache_type) for _ in range(config.layers)),
-            cosine=cosine,
-            sine=sine,
-            scores=np.zeros((self._team.size, self.capacity + 8 + config.head_dim), np.float32),
-            scalars=np.array([config.rms_norm_eps, config.head_dim**-0.5], np.float32),
-            statistics=np.zeros((config.layers, config.intermediate_size), np.float32),
-            quantised=input_buffers(config),
-            chosen=np.zeros(MAX_DRAFT_ROWS * config.intermediate_size + SPARE, np.int32),
-            chosen_counts=np.zeros((MAX_DRAFT_ROWS, blocks_of(config.intermediate_size)), np.int64),
-        )
+    def _follow(self, rows: int) -> None:
+        """Have memory under the first rows of the range in use, and the tables point there."""
+        self.kv.ensure(rows)
+        if self.kv.index == self._bound:
+            return
+        before, self._memory = self._memory, replace(self._memory, cache=self.kv.layers)
+        moved = self._memory.cache[0].ctypes.data - before.cache[0].ctypes.data
+        for table in (self._full, self._draft):
+            move_cache(table, moved)
+        self._bound = self.kv.index
 
     def _sample_statistics(self, cancelled: Callable[[], bool]) -> Statistics:
         return self.activation_statistics(self._sample, cancelled)
@@ -294,13 +300,6 @@ def fitting_chunk(rows: int, seconds: float) -> int:
     """Rows a prefill pass should have next, when one of `rows` took so long: a multiple of eight, at most doubled."""
     fitting = min(2.0 * rows, rows * CHUNK_SECONDS / max(seconds, 1e-9))
     return min(CHUNK, max(LEAST_CHUNK, int(fitting) // 8 * 8))
-
-
-def input_buffers(config: ModelConfig) -> dict[programme.Buffer, np.ndarray]:
-    """Room for the int8 inputs of packed matrices: a byte a value, and eight for each group of eight or more."""
-    inputs = programme.Buffer.NORMED, programme.Buffer.ATTENDED, programme.Buffer.ACTIVATED
-    widths = programme.widths(config)
-    return {name: np.zeros((MAX_DRAFT_ROWS, -(-2 * widths[name] // 64) * 64), np.uint8) for name in inputs}
 
 
 def spread_ids(vocabulary: int) -> tuple[int, ...]:

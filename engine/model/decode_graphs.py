@@ -76,6 +76,7 @@ class DecodeGraphs:
             launches += [partial(kernels.full, rows, sampled) for rows in range(1, ROWS + 1)]
         if siblings:
             launches += [partial(kernels.full, rows, siblings=True) for rows in range(3, ROWS + 1)]
+        self._range = 0  # of the last state that was set, see judge.RANGE
         self._held: list[object] = [launches]  # graphs read and write memory that must live as long as they do
         graphs = []
         for number, launch in enumerate(launches):
@@ -119,13 +120,13 @@ class DecodeGraphs:
         self._prompt_upload = torch.zeros(judge.TOKENS + buffers.height, dtype=torch.int32).pin_memory()
         self._prompt = self._capture(kernels.prompt)
 
-    def read_prompt(self, position: int, tokens: Sequence[int]) -> None:
+    def read_prompt(self, position: int, tokens: Sequence[int], range_units: int = 0) -> None:
         """Fill the cache for at most `height` tokens from `position` on; rows beyond them are garbage that the next
         pass there overwrites. Queued after all that went before."""
         upload = self._prompt_upload
         self._started.synchronize()  # the last upload has been read
         upload.zero_()
-        upload[0] = position
+        upload[judge.POSITION], upload[judge.RANGE] = position, range_units
         upload[judge.TOKENS : judge.TOKENS + len(tokens)] = torch.tensor(tokens, dtype=torch.int32)
         with torch.cuda.stream(self._stream):
             self._prompt_buffers.state[: len(upload)].copy_(upload, non_blocking=True)
@@ -149,12 +150,16 @@ class DecodeGraphs:
         progress(rows, rows)
         self._drafts, self._draft_launch = drafts, launch
 
-    def begin(self, position: int, tokens: Sequence[int]) -> None:
-        """Set the state: the block's tokens, of which the first stands at `position`. Ordered before what follows."""
+    def begin(self, position: int, tokens: Sequence[int], range_units: int = 0) -> None:
+        """Set the state: the block's tokens, of which the first stands at `position`. Ordered before what follows.
+
+        range_units: where the conversation's rows lie, see judge.RANGE.
+        """
         self._started.synchronize()  # the last upload has been read
         self._ahead = None
         start = self._start.numpy()
-        start[0], start[1] = position, 0
+        start[judge.POSITION], start[judge.CURSOR], start[judge.RANGE] = position, 0, range_units
+        self._range = range_units
         start[judge.TOKENS : judge.TOKENS + len(tokens)] = tokens
         with torch.cuda.stream(self._stream):
             self._upload(self._start, 0, judge.TOKENS + len(tokens))
@@ -268,9 +273,11 @@ class DecodeGraphs:
         )
 
     def _capture(self, launch: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        """Run once to compile and warm up, then capture."""
+        """Run once to compile and warm up, then capture. Writes the first rows of the range in use."""
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
+            self._buffers.state.zero_()
+            self._buffers.state[judge.RANGE] = self._range
             launch()
         self._stream.synchronize()
         graph = torch.cuda.CUDAGraph()

@@ -11,6 +11,7 @@ import torch
 from engine.files.folder import ModelFolder
 from engine.kernels.triton.choose_tiles import choose_tiles
 from engine.kernels.triton.draft_step import CODES_A_WORD, MAX_ROWS, DraftBuffers, DraftKernels, DraftModel
+from engine.kernels.triton.judge import RANGE_UNIT
 from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.step import PROMPT_ROWS, StepKernels
 from engine.kernels.triton.step_memory import StepBuffers
@@ -18,6 +19,7 @@ from engine.model.card_draft import KeptRows, four_bit_copy
 from engine.model.decode_graphs import DecodeGraphs, DraftReport, Judgement
 from engine.model.fused import fuse, shapes_of
 from engine.model.ingredients import require_ingredients
+from engine.model.runner import CYCLE_ROWS
 from engine.model.torch_runner import TorchRunner
 from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
@@ -43,6 +45,8 @@ class GraphRunner(TorchRunner):
         device: str,
         allowed: int,
         sample: Sequence[int] = (),
+        *,
+        virtual_memory: bool = True,
     ) -> None:
         """allowed: token ids from here on (rows that only pad the vocabulary) are never chosen.
 
@@ -51,9 +55,25 @@ class GraphRunner(TorchRunner):
         self._packable = all(n % CODES_A_WORD == 0 for shape in shapes_of(folder.config).values() for n in shape[1:])
         self.ingredients = _ingredients(self._packable)
         recipe = recipe or Recipe(weight_bits=4 if self._packable else 16)
-        super().__init__(folder, capacity, recipe, progress, cancelled, device)
+        super().__init__(folder, capacity, recipe, progress, cancelled, device, virtual_memory=virtual_memory)
+        try:
+            self._make_ready(recipe, progress, cancelled, allowed, sample)
+        except BaseException:
+            self.kv.close()
+            raise
+
+    def _make_ready(
+        self,
+        recipe: Recipe,
+        progress: Callable[[LoadProgress], None],
+        cancelled: Callable[[], bool],
+        allowed: int,
+        sample: Sequence[int],
+    ) -> None:
+        """Everything beyond what the base class loads: fused weights, buffers, captured steps."""
         self._progress, self._cancelled = progress, cancelled
         self._allowed, self._sample = allowed, tuple(sample) or _spread_ids(self.config.vocabulary)
+        self.kv.ensure(PROMPT_ROWS)  # that captured steps write when they are run once
         self._model = fuse(self.config, self._weights, self._cache, self._cosine, self._sine)
         tiles, tuned = choose_tiles(shapes_of(self.config), self._embedding.dtype, self.device)
         self.kernels = f"Triton graphs ({'tuned' if tuned else 'default'} tiles)"
@@ -73,7 +93,8 @@ class GraphRunner(TorchRunner):
         self.graphs.read_prompts_with(prompt_kernels, prompt_buffers)
         self._copy: DraftModel | None = None
         self._kept: KeptRows | None = None
-        self._ready: tuple[int, int] | None = None  # position and token that the card's state stands at
+        # Range, position and token that the card's state stands at.
+        self._ready: tuple[int, int, int] | None = None
         self._capture_draft(recipe)
 
     def full(self, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
@@ -81,7 +102,9 @@ class GraphRunner(TorchRunner):
         self._ready = None
         prompt = len(tokens) - wanted
         for first in range(0, prompt, PROMPT_ROWS):
-            self.graphs.read_prompt(position + first, tokens[first : min(first + PROMPT_ROWS, prompt)])
+            self.kv.ensure(position + first + PROMPT_ROWS)
+            part = tokens[first : min(first + PROMPT_ROWS, prompt)]
+            self.graphs.read_prompt(position + first, part, self._range_units())
         if self._kept is not None and prompt:
             self._kept.meet(tokens[:prompt])
         if wanted == 0:
@@ -121,7 +144,9 @@ class GraphRunner(TorchRunner):
 
     def begin_cycle(self, token: int, position: int) -> None:
         """Start a cycle after `token` at `position`; without an upload where the card is there already."""
-        if self._ready != (position, token):
+        if self._ready == (self.kv.index, position, token):
+            self.kv.ensure(position + CYCLE_ROWS)
+        else:
             self._begin(position, (token,))
         self._ready, self._at, self._token = None, position, token
 
@@ -137,12 +162,12 @@ class GraphRunner(TorchRunner):
             self._begin(self._at, (self._token,))
         result = self.graphs.judge(chain, checked, siblings)
         last = result.taken or result.accepted
-        self._ready = (self._at + result.accepted + 1 + (result.taken > 0), result.chosen[last])
+        self._ready = (self.kv.index, self._at + result.accepted + 1 + (result.taken > 0), result.chosen[last])
         return result
 
     def draft_ahead(self) -> None:
         """Begin the next cycle's first draft step while the host does other things."""
-        if self._ready is not None and self._ready[0] < self.capacity:
+        if self._ready is not None and self._ready[1] < self.capacity:
             self.graphs.draft_ahead()
 
     def timed_full(self, tokens: Sequence[int], position: int) -> float:
@@ -171,7 +196,9 @@ class GraphRunner(TorchRunner):
         require_ingredients(recipe, "this card", self.ingredients)
         self._progress, self._cancelled = progress, cancelled
         if hasattr(self, "graphs"):  # not while the base class loads
-            self._capture_draft(recipe)
+            with self.kv.scratch():  # what is captured runs once, on rows that nobody reads
+                self._begin(0, (0,))
+                self._capture_draft(recipe)
         self._recipe = recipe
 
     def refresh_neurons(self) -> None:
@@ -188,6 +215,7 @@ class GraphRunner(TorchRunner):
         def progress(done: int, total: int) -> None:
             self._progress(LoadProgress("Capturing the draft", done, total, 0, 0))
 
+        self._ready = None
         skipped = frozenset(recipe.skipped_attention), frozenset(recipe.skipped_mlp)
         if recipe.weight_bits == 16:
             attention, mlp, report = recipe.skipped_attention, recipe.skipped_mlp, self._buffers.report
@@ -215,11 +243,16 @@ class GraphRunner(TorchRunner):
             window=recipe.kv_window or 0,
         )
         self.graphs.use_draft(draft.step, MAX_ROWS, progress)
-        self._kept, self._ready = kept, None
+        self._kept = kept
 
     def _begin(self, position: int, tokens: Sequence[int]) -> None:
+        self.kv.ensure(position + CYCLE_ROWS)
         torch.cuda.current_stream().synchronize()  # what was written there comes first
-        self.graphs.begin(position, tokens)
+        self.graphs.begin(position, tokens, self._range_units())
+
+    def _range_units(self) -> int:
+        """Where the conversation's rows lie, as kernels want it."""
+        return self.kv.offset // self._cache[0].element_size() // RANGE_UNIT
 
     def _always(self) -> tuple[int, ...]:
         """Tokens that a reduced vocabulary always has."""

@@ -1,9 +1,10 @@
-"""A model ready to talk: its runner, its text side, and the tokens its KV cache still holds."""
+"""A model ready to talk: its runner with the KV cache, and its text side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 
 from engine.calibration import store
 from engine.calibration.device import device_identity
@@ -11,7 +12,7 @@ from engine.errors import BadSetting, PromptTooLong
 from engine.files.fingerprint import fingerprint
 from engine.files.folder import ModelFolder, open_folder
 from engine.files.resolve import resolve
-from engine.kernels.dispatch import Placement, choose_device, make_runner
+from engine.kernels.dispatch import choose_device, make_runner
 from engine.lowbit.sample_text import sample_ids
 from engine.model.runner import Runner
 from engine.recipe import Recipe
@@ -31,7 +32,6 @@ class LoadedModel:
 
     default_recipe: how the draft is made where a request does not say. costs: what was measured with it, if it was.
     key: under which a calibration of the model on this device is kept.
-    cached: tokens whose keys and values are in the cache, from position 0 on.
     """
 
     info: ModelInfo
@@ -43,19 +43,11 @@ class LoadedModel:
     default_recipe: Recipe
     key: store.Key
     costs: CostProfile | None = None
-    cached: list[int] = field(default_factory=list)
 
     def fresh_controller(self, fixed: int | None = None) -> GammaController:
         """A controller for the recipe in force, which begins with the costs measured for it, if they were."""
         costs = self.costs if self.runner.recipe == self.default_recipe else None
         return GammaController(fixed=fixed, costs=costs)
-
-    def held_of(self, prompt: Sequence[int]) -> int:
-        """Leading tokens of the prompt whose rows are in the KV cache."""
-        for i, (held, token) in enumerate(zip(self.cached, prompt, strict=False)):
-            if held != token:
-                return i
-        return min(len(self.cached), len(prompt))
 
     def close(self) -> None:
         """Give back memory and threads; the model is unusable after."""
@@ -115,6 +107,8 @@ def load_model(
     device: str | None,
     progress: Callable[[LoadProgress], None],
     cancelled: Callable[[], bool],
+    *,
+    virtual_memory: bool = True,
 ) -> LoadedModel:
     """Find, convert, check and load a model: "starter", a folder or a GGUF file.
 
@@ -132,7 +126,14 @@ def load_model(
     key = store.Key(fingerprint(folder), placement.device, device_identity(placement))
     saved, refused = store.load(key, config)
     sample = sample_ids(tokenizer, config.vocabulary)
-    runner, remarks = _runner(folder, placement, capacity, saved, progress, cancelled, allowed, sample)
+    make = partial(make_runner, folder, placement, capacity, virtual_memory=virtual_memory)
+    runner, remarks = _runner(
+        lambda recipe: make(recipe, progress, cancelled, allowed, sample), None if saved is None else saved.recipe
+    )
+    runner.kv.leave(())
+    unpaged = runner.kv.reason if virtual_memory else None
+    if unpaged is not None:
+        remarks = (*remarks, f"The KV cache is a plain tensor of full length, because {unpaged}.")
     calibrated = saved is not None and runner.recipe == saved.recipe
     costs = saved.costs if saved is not None and calibrated else None
     note = template.note if template is not None else "The model has no tokenizer: it takes and gives token ids only."
@@ -161,23 +162,16 @@ def load_model(
 
 
 def _runner(
-    folder: ModelFolder,
-    placement: Placement,
-    capacity: int,
-    saved: store.Saved | None,
-    progress: Callable[[LoadProgress], None],
-    cancelled: Callable[[], bool],
-    allowed: int,
-    sample: Sequence[int],
+    make: Callable[[Recipe | None], tuple[Runner, tuple[str, ...]]], saved: Recipe | None
 ) -> tuple[Runner, tuple[str, ...]]:
     """The runner with the saved recipe, or with the device's default where there is none or it cannot be used."""
     notes: tuple[str, ...] = ()
     if saved is not None:
         try:
-            return make_runner(folder, placement, capacity, saved.recipe, progress, cancelled, allowed, sample)
+            return make(saved)
         except BadSetting as error:  # say, a card whose kernels are not to be had any more
             notes = (f"The saved recipe cannot be used, so the default draft is: {error}",)
-    runner, remarks = make_runner(folder, placement, capacity, None, progress, cancelled, allowed, sample)
+    runner, remarks = make(None)
     return runner, (*remarks, *notes)
 
 

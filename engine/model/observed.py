@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.memory.kv_cache import KvCache
 from engine.model.runner import Runner
 from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
@@ -37,6 +38,11 @@ class ObservedRunner:
     def capacity(self) -> int:
         """See Runner.capacity."""
         return self.inner.capacity
+
+    @property
+    def kv(self) -> KvCache:
+        """See Runner.kv."""
+        return self.inner.kv
 
     @property
     def chunk(self) -> int:

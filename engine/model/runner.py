@@ -7,11 +7,13 @@ from typing import Protocol
 
 import numpy as np
 
+from engine.memory.kv_cache import KvCache
 from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
 
 MAX_DECODE_ROWS = 16  # the widest verify pass: gamma + 1
 MAX_DRAFT_ROWS = 8  # the widest draft pass: the last token and the proposals the draft checks
+CYCLE_ROWS = MAX_DECODE_ROWS + MAX_DRAFT_ROWS  # that a cycle may write, the next one's first draft pass with it
 
 
 class Runner(Protocol):
@@ -30,6 +32,11 @@ class Runner(Protocol):
     @property
     def capacity(self) -> int:
         """Positions of the KV cache."""
+        ...
+
+    @property
+    def kv(self) -> KvCache:
+        """The KV cache; passes are over the range in use, and see to it that there is memory under what they touch."""
         ...
 
     @property

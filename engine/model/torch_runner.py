@@ -16,6 +16,9 @@ from engine.errors import LoadCancelled
 from engine.files.folder import ModelFolder
 from engine.kernels.reference import operations as op
 from engine.kernels.reference.flash import flash_attend, flash_version
+from engine.memory.kv_cache import KvCache
+from engine.memory.storage import RowSize
+from engine.memory.tensor_storage import place_of, tensor_storage
 from engine.model import programme as p
 from engine.model.ingredients import require_ingredients
 from engine.model.neurons import NeuronChoice
@@ -44,6 +47,8 @@ class TorchRunner:
         progress: Callable[[LoadProgress], None],
         cancelled: Callable[[], bool],
         device: str,
+        *,
+        virtual_memory: bool = True,
     ) -> None:
         self.config, self.capacity, self.device = folder.config, capacity, torch.device(device)
         self.chunk = PREFILL_ROWS
@@ -57,12 +62,23 @@ class TorchRunner:
         self.flash = flash_version(self.device, kept)
         reads_with = "SDPA" if self.flash is None else f"flash-attn {self.flash}"
         self.kernels = f"torch on CUDA, {reads_with}" if self.device.type == "cuda" else "torch on the CPU"
-        self._cache = [torch.zeros(shape, dtype=kept, device=self.device) for _ in range(config.layers)]
-        cosine, sine = rope_tables(config, padded)
-        self._cosine, self._sine = (torch.from_numpy(table).to(self.device) for table in (cosine, sine))
-        self._statistics = torch.zeros(config.layers, config.intermediate_size, device=self.device)
-        self._full = p.build(config, frozenset(self._weights))
-        self.use_recipe(recipe)
+        row_bytes = 2 * config.kv_heads * config.head_dim * kept.itemsize
+        storage = tensor_storage(RowSize(config.layers, padded, row_bytes), self.device, virtual=virtual_memory)
+        self.kv = KvCache(storage, lambda layer: layer.view(kept).view(shape), place_of(self.device))
+        try:
+            cosine, sine = rope_tables(config, padded)
+            self._cosine, self._sine = (torch.from_numpy(table).to(self.device) for table in (cosine, sine))
+            self._statistics = torch.zeros(config.layers, config.intermediate_size, device=self.device)
+            self._full = p.build(config, frozenset(self._weights))
+            self.use_recipe(recipe)
+        except BaseException:
+            self.kv.close()
+            raise
+
+    @property
+    def _cache(self) -> Sequence[torch.Tensor]:
+        """Layers of the range in use, [positions, 2, kv heads, head dim] each."""
+        return self.kv.layers
 
     @property
     def recipe(self) -> Recipe:
@@ -132,7 +148,7 @@ class TorchRunner:
     def close(self) -> None:
         """See Runner.close."""
         self._weights.clear()
-        self._cache.clear()
+        self.kv.close()
         self._embedding = torch.empty(0)
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
@@ -194,6 +210,10 @@ class _Pass:
 
     def __init__(self, runner: TorchRunner, position: int, width: int, wanted: slice) -> None:
         self.runner, self.position, self.width, self.wanted = runner, position, width, wanted
+        self.keys = position + width  # that attention reads; whole blocks on a card
+        if runner.device.type == "cuda":
+            self.keys = -(-self.keys // KEY_BLOCK) * KEY_BLOCK
+        runner.kv.ensure(self.keys)
         self.buffers: dict[p.Buffer, torch.Tensor] = {}
         self.heads: torch.Tensor
 
@@ -244,9 +264,7 @@ class _Pass:
         self.heads = op.rotate(query, cosine, sine)
 
     def _attend(self, layer: int) -> None:
-        last = self.position + self.width
-        length = last if self.runner.device.type == "cpu" else -(-last // KEY_BLOCK) * KEY_BLOCK
-        cache, scale = self.runner._cache[layer][:length], self.runner.config.head_dim**-0.5
+        cache, scale = self.runner._cache[layer][: self.keys], self.runner.config.head_dim**-0.5
         reads_prompt = self.width > MAX_DECODE_ROWS
         attend = flash_attend if reads_prompt and self.runner.flash is not None else op.attend
         mixed = attend(self.heads, cache[:, 0], cache[:, 1], self.position, scale)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.model.runner import MAX_DECODE_ROWS, Runner
+from engine.model.runner import CYCLE_ROWS, MAX_DECODE_ROWS, Runner
 from engine.records import CycleEvent, CycleRecord, PrefillProgress, StopReason
 from engine.sampling.accept import Cut, cut
 from engine.settings import Speculation
@@ -58,6 +58,7 @@ class ReplyLoop:
         """Fill the cache for all of the prompt but its last token, in chunks; rows below `reused` are there already."""
         self.ids = list(prompt)
         last = len(prompt) - 1
+        self._runner.kv.ensure(len(prompt))  # all of it at once: where memory is short, that is said before any work
         done = min(reused, last)
         yield PrefillProgress(done + (done == last), len(prompt), reused)
         while done < last:
@@ -95,6 +96,7 @@ class ReplyLoop:
         gamma = min(self._controller.next_gamma(), most) if most else 0
         if gamma and self._runner.recipe.neuron_share < 1 and self._cycles % NEURON_REFRESH == 0:
             self._runner.refresh_neurons()
+        self._runner.kv.ensure(len(self.ids) + CYCLE_ROWS, cycle=True)
         block = self._stepper.step(self.ids, gamma, most)
         if block is None:
             return None

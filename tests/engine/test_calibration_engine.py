@@ -77,7 +77,7 @@ def test_replies_after_a_calibration_are_the_plain_ones(engine: Engine) -> None:
     prompt = GenerateRequest(messages=(Message("user", "hello world"),), max_new_tokens=30)
     plain = reply(engine, replace(prompt, speculation=Speculation(enabled=False)))
     engine.calibrate(MINUTES)
-    assert loaded(engine).cached == []
+    assert loaded(engine).runner.kv.ids == ()
     again = reply(engine, prompt)
     assert again.ids == plain.ids and again.finished.reused_tokens == 0
     assert all(record.recipe == info(engine).recipe for record in again.records)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,9 @@ from engine.errors import BadSetting, LoadCancelled
 from engine.files.folder import open_folder
 from engine.kernels import dispatch
 from engine.kernels.dispatch import Placement, choose_device, make_runner
+from engine.memory.host_storage import host_storage
+from engine.memory.kv_cache import KvCache
+from engine.memory.storage import RowSize
 from engine.model import torch_runner
 from engine.model.compiled_runner import CompiledRunner
 from engine.model.torch_runner import cache_type
@@ -28,8 +32,8 @@ CARD = Placement("cuda", "Test card")
 class Built:
     """Stands for a runner on a card: remembers what it was made with."""
 
-    def __init__(self, *arguments: Any) -> None:
-        self.arguments = arguments
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.arguments, self.options = arguments, options
 
 
 class FakeCompilationError(Exception):
@@ -43,13 +47,13 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """A machine with a card of some capability; runners on it are only noted. graph: what making graphs raises."""
 
     def prepare(capability: tuple[int, int] = (9, 0), *, triton: bool = True, graph: Exception | None = None) -> None:
-        def make_graphs(*arguments: Any) -> Built:
+        def make_graphs(*arguments: Any, **options: Any) -> Built:
             if graph is not None:
                 raise graph
-            return Built("graphs", *arguments)
+            return Built("graphs", *arguments, **options)
 
         monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: capability)
-        monkeypatch.setattr(torch_runner, "TorchRunner", lambda *arguments: Built("torch", *arguments))
+        monkeypatch.setattr(torch_runner, "TorchRunner", partial(Built, "torch"))
         monkeypatch.setitem(sys.modules, "engine.model.graph_runner", SimpleNamespace(GraphRunner=make_graphs))
         find = importlib.util.find_spec
 
@@ -80,6 +84,7 @@ def test_a_card_runs_captured_graphs(dtype: str, card: Callable[..., None], tmp_
     runner, notes = make(model(tmp_path, dtype))
     assert (runner.arguments[0], notes) == ("graphs", ())
     assert runner.arguments[2:4] == (64, None) and runner.arguments[-3:] == ("cuda", 290, ())
+    assert runner.options == {"virtual_memory": True}
 
 
 @pytest.mark.parametrize(
@@ -176,13 +181,16 @@ def test_notes_reach_the_models_information(card: Callable[..., None], tmp_path:
     monkeypatch.setattr(dispatch, "_driver_sees_card", lambda: True)
     monkeypatch.setattr(dispatch, "_refusal", lambda: None)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Test card")
-    able = {"recipe": None, "ingredients": Ingredients()}
-    made = SimpleNamespace(draft_bytes=0, kernels="torch on CUDA", **able, close=lambda: None)
-    monkeypatch.setattr(torch_runner, "TorchRunner", lambda *arguments: made)
+    cache = KvCache(host_storage(RowSize(1, 16, 64), virtual=False), lambda layer: layer, "the test")
+    able = {"recipe": None, "ingredients": Ingredients(), "kv": cache}
+    made = SimpleNamespace(draft_bytes=0, kernels="torch on CUDA", **able, close=cache.close)
+    monkeypatch.setattr(torch_runner, "TorchRunner", lambda *arguments, **options: made)
     engine = Engine()
     info = engine.load(str(model(tmp_path)))
     engine.close()
     assert info.device == "Test card" and info.notes[:1] == note("Triton is not installed")
+    unpaged = "The KV cache is a plain tensor of full length, because virtual memory is switched off."
+    assert info.notes[1] == unpaged
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, *, cuda: str | None, available: bool, ones: Any = None) -> None:

@@ -13,7 +13,7 @@ from engine.kernels.compiled.quantise_input import quantise_group
 from engine.lowbit.codes import LowBitCodes, dequantise, round_to_nearest
 from engine.lowbit.packed import PackedMatrix, container_bits, kept_rows, pack, replace_row
 from engine.model import programme as p
-from engine.model.compiled_runner import input_buffers
+from engine.model.compiled_memory import input_buffers
 from engine.model.runner import MAX_DRAFT_ROWS
 from kernel_rig import Rig, shape
 

@@ -45,7 +45,7 @@ def one_pass(folder: Path, ids: Sequence[int]) -> list[np.ndarray]:
 
 def cached_ids(engine: Engine) -> list[int]:
     assert engine._loaded is not None
-    return engine._loaded.cached
+    return list(engine._loaded.runner.kv.ids)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -55,7 +55,7 @@ def test_c13_an_end_token_anywhere_in_a_block_ends_the_reply_there(accepting: bo
                 assert last.kv_length == len(PROMPT) + len(wanted) - 1
                 assert last.emitted_ids[-1] == truth[index]
                 assert engine._loaded is not None
-                assert engine._loaded.cached == PROMPT + wanted[:-1]
+                assert list(engine._loaded.runner.kv.ids) == PROMPT + wanted[:-1]
                 statistics = counters(made)
                 assert statistics.emitted == len(wanted)
                 assert statistics.accepted <= statistics.tested <= statistics.drafted

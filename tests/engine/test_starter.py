@@ -75,11 +75,13 @@ def test_prefill_and_verify_passes_have_the_bits_of_single_steps(engine: Engine)
     runner = engine._loaded.runner
     assert isinstance(runner, CompiledRunner)
     ids = engine._loaded.chat_ids([Message("user", " ".join(QUESTIONS))])[:80]
-    engine._loaded.cached = []
-    alone = np.concatenate([runner.full([token], place, 1).copy() for place, token in enumerate(ids)])
-    cache = [layer[:80].copy() for layer in runner._memory.cache]
-    assert np.array_equal(runner.full(ids[:64], 0, 16), alone[48:64])
-    assert np.array_equal(runner.full(ids[64:], 64, 16), alone[64:])
-    for width in (2, 3, 5, 8, 13):
-        assert np.array_equal(runner.full(ids[60 : 60 + width], 60, width), alone[60 : 60 + width]), width
-    assert all(np.array_equal(layer[:80], before) for layer, before in zip(runner._memory.cache, cache, strict=True))
+    with runner.kv.scratch():
+        alone = np.concatenate([runner.full([token], place, 1).copy() for place, token in enumerate(ids)])
+        cache = [layer[:80].copy() for layer in runner._memory.cache]
+        assert np.array_equal(runner.full(ids[:64], 0, 16), alone[48:64])
+        assert np.array_equal(runner.full(ids[64:], 64, 16), alone[64:])
+        for width in (2, 3, 5, 8, 13):
+            assert np.array_equal(runner.full(ids[60 : 60 + width], 60, width), alone[60 : 60 + width]), width
+        assert all(
+            np.array_equal(layer[:80], before) for layer, before in zip(runner._memory.cache, cache, strict=True)
+        )

@@ -46,6 +46,12 @@ def _look_ahead(table: np.ndarray) -> None:
             following = index
 
 
+def move_cache(table: np.ndarray, distance: int) -> None:
+    """Let a bound table read and write the KV cache of another range, so many bytes further on."""
+    uses = np.isin(table[:, t.OPERATION], (t.ROTATE_STORE, t.ATTEND))
+    table[uses, t.WEIGHT] += distance
+
+
 class _Binder:
     def __init__(self, config: ModelConfig, memory: Memory, weights: Weights) -> None:
         self.config, self.memory, self.weights = config, memory, weights

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 
 from engine.kernels.triton.hardware import launch_dependents, multiply, wait_for_predecessor
-from engine.kernels.triton.judge import CHAIN, PLACES
+from engine.kernels.triton.judge import CHAIN, PLACES, range_of
 
 ROWS = tl.constexpr(16)
 CHUNK = tl.constexpr(8)  # splits combined at a time
@@ -36,7 +36,7 @@ def _over_split(q1, q2, k1, k2, v, key, last, scale, TILE: tl.constexpr, DIM: tl
 @triton.jit(do_not_specialize=["rows"])
 def attention_kernel(
     qkv,  # [16, (HEADS + 2 KV_HEADS) DIM] of the model's type, not yet rotated
-    cache,  # [positions, 2, KV_HEADS, DIM]
+    cache,  # [positions, 2, KV_HEADS, DIM] of the first range (see judge.range_of)
     cosine,  # [positions, DIM / 2] float32
     sine,
     state,  # int32: position, cursor, … (see judge.py)
@@ -67,6 +67,7 @@ def attention_kernel(
     first_split = tl.program_id(1)
     first_row = tl.program_id(2) * ROWS  # a prompt's rows come in blocks of sixteen, each a tile of its own
     block = tl.program_id(2) * KV_HEADS + head
+    cache = range_of(cache, state)
     start = tl.load(state)
     if AT_CURSOR:
         start += tl.load(state + 1)

@@ -13,6 +13,7 @@ import triton.language as tl
 
 from engine.kernels.triton.draft_matmul import store_quantised
 from engine.kernels.triton.hardware import launch_dependents, wait_for_predecessor
+from engine.kernels.triton.judge import range_of
 
 NEVER = tl.constexpr(-1.0e30)  # a score that loses to all others
 SINKS = tl.constexpr(4)  # first positions that a window always sees (StreamingLLM, Xiao et al. 2023)
@@ -44,7 +45,7 @@ def _rotated(first, second, cos, sin, ROTATES: tl.constexpr):
 @triton.jit
 def draft_attention_kernel(
     qkv,  # [1, 3 HEADS DIM] of the model's type, not yet rotated
-    cache,  # [positions, 2, HEADS, DIM]
+    cache,  # [positions, 2, HEADS, DIM] of the first range (see judge.range_of)
     cosine,  # [positions, DIM / 2] float32
     sine,
     state,  # int32: position, cursor, … (see judge.py)
@@ -69,6 +70,7 @@ def draft_attention_kernel(
     WIDTH: tl.constexpr = HEADS * DIM
     head, program = tl.program_id(0), tl.program_id(1)
     half, whole = tl.arange(0, HALF), tl.arange(0, DIM)
+    cache = range_of(cache, state)
     start = tl.load(state) + tl.load(state + 1)
     blocks = start // BLOCK_KEYS + 1
     skipped = 0  # whole blocks between the first and the window

@@ -11,6 +11,7 @@ import triton.language as tl
 from engine.kernels.triton.draft_attention import NEVER, SINKS, load_keys
 from engine.kernels.triton.draft_matmul import SMALLEST
 from engine.kernels.triton.hardware import launch_dependents, multiply, wait_for_predecessor
+from engine.kernels.triton.judge import range_of
 
 
 @triton.jit
@@ -58,6 +59,7 @@ def draft_rows_attention_kernel(
     WIDTH: tl.constexpr = (HEADS + 2 * KV_HEADS) * DIM
     STRIDE: tl.constexpr = 2 * KV_HEADS * DIM
     head, program = tl.program_id(0), tl.program_id(1)
+    cache = range_of(cache, state)
     start = tl.load(state) + tl.load(state + 1)
     blocks = (start + ROWS + BLOCK_KEYS - 1) // BLOCK_KEYS
     skipped = 0

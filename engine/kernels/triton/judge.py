@@ -13,8 +13,9 @@ from engine.kernels.triton.hardware import launch_dependents, wait_for_predecess
 
 # Places in STATE (int32).
 # Of a pass with siblings (see siblings.py): CHAIN rows before them, PLACES of all rows behind the position, and the
-# row of the sibling TAKEN.
-POSITION, CURSOR, ACCEPTED, TAKEN, CHAIN, TOKENS, PLACES, CHOSEN = 0, 1, 2, 3, 7, 8, 28, 44
+# row of the sibling TAKEN. RANGE: how far behind the first range of the cache that in use lies, in RANGE_UNIT values.
+POSITION, CURSOR, ACCEPTED, TAKEN, RANGE, CHAIN, TOKENS, PLACES, CHOSEN = 0, 1, 2, 3, 4, 7, 8, 28, 44
+RANGE_UNIT = 1024
 # Places in its float32 view, which begins at FLOATS.
 FLOATS, DRAFT_PROBS, CHOSEN_PROBS, FULL_PROBS = 64, 0, 16, 32
 STATE_SIZE = 128
@@ -28,6 +29,15 @@ _CURSOR, _ACCEPTED, _TOKENS, _CHOSEN = tl.constexpr(1), tl.constexpr(2), tl.cons
 _DRAFT_PROBS, _CHOSEN_PROBS, _FULL_PROBS = tl.constexpr(0), tl.constexpr(16), tl.constexpr(32)
 _OWN, _OWN_PROBS = tl.constexpr(OWN), tl.constexpr(OWN_PROBS)
 _SECONDS, _SECOND_PROBS = tl.constexpr(SECONDS), tl.constexpr(SECOND_PROBS)
+
+
+_RANGE, _RANGE_UNIT = tl.constexpr(RANGE), tl.constexpr(RANGE_UNIT)
+
+
+@triton.jit
+def range_of(cache, state):
+    """A layer's cache of the conversation in use. Only the host changes which one it is, between steps."""
+    return cache + tl.load(state + _RANGE).to(tl.int64) * _RANGE_UNIT
 
 
 @triton.jit

@@ -25,6 +25,7 @@ from engine.kernels.triton.judge import (
     TAKEN,
     TOKENS,
     peak_of_rows,
+    range_of,
 )
 
 ROWS = tl.constexpr(16)
@@ -78,7 +79,7 @@ def judge_siblings_kernel(
 @triton.jit
 def settle_kernel(
     state,
-    caches,  # int64 [layers]: addresses of caches [positions, STRIDE]
+    caches,  # int64 [layers]: addresses of caches [positions, STRIDE] of the first range
     like,  # a tensor of the caches' type
     STRIDE: tl.constexpr,  # values of a cache row
     BLOCK: tl.constexpr,
@@ -92,7 +93,7 @@ def settle_kernel(
     if taken > 0:
         after = tl.load(state)
         before = after - tl.load(state + _ACCEPTED) - 2
-        cache = tl.load(caches + tl.program_id(0)).to(tl.pointer_type(like.dtype.element_ty))
+        cache = range_of(tl.load(caches + tl.program_id(0)).to(tl.pointer_type(like.dtype.element_ty)), state)
         value = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
         source = cache + (before + taken).to(tl.int64) * STRIDE + value
         moved = tl.load(source, mask=value < STRIDE)

@@ -90,6 +90,7 @@ class Chat:
             sampling=settings.sampling(),
             speculation=settings.speculating(info),
             max_new_tokens=settings.max_new_tokens,
+            conversation=self.chat_id,
         )
 
     def messages(self, system_prompt: str) -> Iterable[Message]:

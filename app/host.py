@@ -24,7 +24,7 @@ from app.worker import (
 )
 from engine.proof import ProofReport
 from engine.records import LoadProgress, ModelInfo
-from engine.settings import GenerateRequest
+from engine.settings import GenerateRequest, LoadOptions
 
 DRAIN_MS = 33
 BUDGET_SECONDS = 0.008
@@ -113,11 +113,11 @@ class EngineHost(QObject):
         """Whether the host looks for answers of the engine thread; it does so only while something is under way."""
         return self._timer.isActive()
 
-    def load(self, model: str, context: int | None = None) -> bool:
+    def load(self, model: str, options: LoadOptions | None = None) -> bool:
         """Begin to load a model; False where the state forbids it. The earlier model stays until the new one is in."""
         if not self._begin(Command.LOAD):
             return False
-        self._load_asked.emit(self._next_id, model, context)
+        self._load_asked.emit(self._next_id, model, options or LoadOptions())
         return True
 
     def cancel_load(self) -> bool:

@@ -66,7 +66,7 @@ class ModelController(QObject):
     def _begin(self, model: str) -> None:
         self._asked = model
         self.loading.emit(model)
-        self._host.load(model, self._settings.current.context or None)
+        self._host.load(model, self._settings.current.loading())
 
     @Slot(object)
     def _on_state(self, _: HostState) -> None:
@@ -87,7 +87,7 @@ class ModelController(QObject):
 
     @Slot(str, object)
     def _on_setting(self, name: str, _: object) -> None:
-        if name == "context" and self._host.info is not None and self._asked is not None:
+        if name in ("context", "virtual_memory") and self._host.info is not None and self._asked is not None:
             self.load(self._asked)
 
 

@@ -13,7 +13,7 @@ from app.declaration import APPEARANCE, HIDDEN, MODEL, PROMPT, QT_TRANSLATE_NOOP
 from app.skipping import spread_over
 from engine.recipe import Recipe
 from engine.records import ModelInfo
-from engine.settings import Sampling, Speculation
+from engine.settings import LoadOptions, Sampling, Speculation
 
 
 def _setting(default: Any, declaration: Declaration) -> Any:
@@ -54,6 +54,16 @@ class AppSettings:
                 (16384, "16k"),
                 (32768, "32k"),
             ),
+            reload=True,
+        ),
+    )
+    virtual_memory: bool = _setting(
+        True,
+        Declaration(
+            QT_TRANSLATE_NOOP("Settings", "Virtual memory"),
+            QT_TRANSLATE_NOOP("Settings", "The KV cache takes memory only for tokens that exist."),
+            MODEL,
+            "switch",
             reload=True,
         ),
     )
@@ -228,6 +238,10 @@ class AppSettings:
 
     def _output_tokens(self, vocabulary: int) -> int | None:
         return self.output_tokens if 0 < self.output_tokens < vocabulary else None
+
+    def loading(self) -> LoadOptions:
+        """The model fields as the engine wants them."""
+        return LoadOptions(self.context or None, self.virtual_memory)
 
     def speculating(self, info: ModelInfo | None) -> Speculation:
         """The speculation fields as the engine wants them, for the loaded model."""

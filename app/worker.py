@@ -16,7 +16,7 @@ from engine.calibration.report import CalibrationProgress, CalibrationReport
 from engine.errors import LoadCancelled, SpecularError
 from engine.proof import ProofProgress, ProofReport
 from engine.records import Event, Finished, LoadProgress, ModelInfo, StopReason
-from engine.settings import GenerateRequest, Message
+from engine.settings import GenerateRequest, LoadOptions, Message
 
 
 class EngineLike(Protocol):
@@ -26,7 +26,12 @@ class EngineLike(Protocol):
     def info(self) -> ModelInfo | None: ...
 
     def load(
-        self, model: str, *, context: int | None = None, progress: Callable[[LoadProgress], None] = ...
+        self,
+        model: str,
+        *,
+        context: int | None = None,
+        virtual_memory: bool = True,
+        progress: Callable[[LoadProgress], None] = ...,
     ) -> ModelInfo: ...
 
     def cancel_load(self) -> None: ...
@@ -134,7 +139,7 @@ class EngineWorker(QObject):
         return self._engine
 
     @Slot(int, str, object)
-    def load(self, command_id: int, model: str, context: int | None) -> None:
+    def load(self, command_id: int, model: str, options: LoadOptions) -> None:
         """Load a model; making the engine (and importing its libraries) is the first part of the first load."""
 
         def report(progress: LoadProgress) -> None:
@@ -149,7 +154,7 @@ class EngineWorker(QObject):
             engine = self._engine
             if self.halt.is_set():
                 raise LoadCancelled("The load was cancelled.")
-            engine.load(model, context=context, progress=report)
+            engine.load(model, context=options.context, virtual_memory=options.virtual_memory, progress=report)
         except LoadCancelled:
             self._end(command_id, self._kept(Answer.LOAD_CANCELLED, Answer.LOAD_CANCELLED_KEEPING))
         except SpecularError as error:

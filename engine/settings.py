@@ -17,6 +17,17 @@ def _check(name: str, value: float, low: float, high: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How a model is loaded. context None: the model's own, up to 8192 tokens.
+
+    virtual_memory: whether the KV cache may lie in it; the tokens are the same either way.
+    """
+
+    context: int | None = None
+    virtual_memory: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One turn. role: "system", "user" or "assistant"."""
 

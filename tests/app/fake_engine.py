@@ -167,6 +167,7 @@ class FakeEngine:
     info: ModelInfo | None = None
     requests: list[GenerateRequest] = field(default_factory=list)
     loads: list[tuple[str, int | None]] = field(default_factory=list)
+    virtual_memory: bool | None = None  # as the last load asked for
     go: threading.Event = field(default_factory=threading.Event)
     held: threading.Event = field(default_factory=threading.Event)
     closed: threading.Event = field(default_factory=threading.Event)
@@ -174,10 +175,16 @@ class FakeEngine:
     _halt: threading.Event = field(default_factory=threading.Event)
 
     def load(
-        self, model: str, *, context: int | None = None, progress: Callable[[LoadProgress], None] = lambda _: None
+        self,
+        model: str,
+        *,
+        context: int | None = None,
+        virtual_memory: bool = True,
+        progress: Callable[[LoadProgress], None] = lambda _: None,
     ) -> ModelInfo:
         """Four steps, then the model."""
         self.threads.add(threading.get_ident())
+        self.virtual_memory = virtual_memory
         self.loads.append((model, context))
         self._halt.clear()
         for step in range(5):

@@ -71,6 +71,7 @@ def test_a_request_carries_the_settings() -> None:
     assert request.messages == (Message("system", "S"), Message("user", "One?"))
     assert request.sampling.temperature == 0.5 and request.sampling.seed == 3
     assert request.max_new_tokens == 9 and not request.speculation.enabled
+    assert request.conversation == 1, "so that its rows of the KV cache are its own"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from app.host import EngineHost
 from app.states import HostState
 from engine.errors import ModelFileError, PromptTooLong
 from engine.records import Event, Finished, StopReason
-from engine.settings import GenerateRequest, Message
+from engine.settings import GenerateRequest, LoadOptions, Message
 
 ASK = GenerateRequest(messages=(Message("user", "What is the capital of France?"),))
 
@@ -69,7 +69,7 @@ def test_a_load_reports_progress_and_the_model(qtbot: QtBot, hosts) -> None:
     engine = FakeEngine()
     host, heard = hosts(engine)
     assert host.state is HostState.NO_MODEL and host.info is None
-    assert host.load("starter", 2048)
+    assert host.load("starter", LoadOptions(2048))
     reach(qtbot, host, HostState.READY)
     assert heard.steps == ["Starting the engine"] + ["Reading tensors"] * 5
     assert heard.models == ["starter"] and host.info is not None

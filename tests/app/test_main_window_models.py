@@ -142,6 +142,16 @@ def test_a_new_context_length_loads_the_model_again(benches: BenchMaker) -> None
     assert bench.engine.loads == [("starter", None), ("starter", 2048)]
 
 
+def test_virtual_memory_is_switched_off_and_on_by_loading_again(benches: BenchMaker) -> None:
+    bench = benches()
+    bench.ready()
+    assert bench.engine.virtual_memory is True
+    for wanted in (False, True):
+        bench.settings.set("virtual_memory", wanted)
+        bench.reach(HostState.READY)
+        assert bench.engine.virtual_memory is wanted
+
+
 def test_a_dropped_folder_or_gguf_file_is_loaded(benches: BenchMaker, tmp_path: Path) -> None:
     bench = benches()
     file = tmp_path / "m.gguf"

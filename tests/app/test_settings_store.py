@@ -31,6 +31,7 @@ def test_every_setting_survives_the_file(store: SettingsStore) -> None:
     changed = AppSettings(
         model="/models/a b",
         context=4096,
+        virtual_memory=False,
         speculation=False,
         draft_own=True,
         draft_weight_bits=16,

@@ -28,7 +28,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parsed options; exits with status 2 and one sentence for what cannot be understood."""
     parser = OneSentenceParser(prog="specular-cli", description=DESCRIPTION)
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="generate | chat | prove | calibrate | bench"
+        dest="command", required=True, metavar="generate | chat | prove | calibrate | doctor | bench"
     )
 
     generate = commands.add_parser("generate", help="answer one prompt and exit")
@@ -44,8 +44,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     chat = commands.add_parser("chat", help="hold a conversation in the terminal")
     prove = commands.add_parser("prove", help="compare speculation with plain decoding, bit for bit")
     calibrate = commands.add_parser("calibrate", help="measure how the draft is best made on this computer")
+    doctor = commands.add_parser("doctor", help="see what this computer gives the engine, by a short reply")
+    doctor.add_argument("--json", action="store_true", help="print one JSON object")
     add_bench_options(commands.add_parser("bench", help="measure decode steps of a model shape on the card"))
-    for command in (generate, chat, prove, calibrate):
+    for command in (generate, chat, prove, calibrate, doctor):
         add_model_options(command)
     for command in (generate, chat):
         add_reply_options(command)
@@ -70,6 +72,7 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kv-length", type=int, default=512, metavar="N", help="tokens in the KV cache; 512")
     parser.add_argument("--trace", metavar="FILE", nargs="+", help="replay acceptance traces instead: --record-trace")
     parser.add_argument("--alpha", type=float, metavar="A", help="replay a made-up trace of this acceptance instead")
+    parser.add_argument("--kv-report", action="store_true", help="measure the KV cache on virtual memory instead")
     parser.add_argument("--tune", action="store_true", help="try tile sizes and keep the best for this card")
     parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
 

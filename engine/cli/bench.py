@@ -12,6 +12,7 @@ from engine.cli.session import StatusLine
 from engine.errors import BadSetting, SpecularError
 
 if TYPE_CHECKING:
+    from engine.bench.kv_memory import KvReport
     from engine.bench.replay import ReplayReport
     from engine.bench.steps import StepReport
     from engine.bench.traces import Trace
@@ -38,6 +39,8 @@ def bench(options: argparse.Namespace) -> int:
     try:
         if traces:
             return _replay(options, traces)
+        if options.kv_report:
+            return _kv_report(options)
         report = measure_shape(
             SHAPES[options.shape], getattr(torch, options.dtype), options.kv_length, tunes=options.tune
         )
@@ -76,6 +79,40 @@ def _replay(options: argparse.Namespace, traces: list[Trace]) -> int:
     if options.json is not None:
         Path(options.json).write_text(json.dumps([asdict(report) for report in reports], indent=1), "utf-8")
     return 0
+
+
+def _kv_report(options: argparse.Namespace) -> int:
+    import torch
+
+    from engine.bench.kv_memory import measure_kv_memory
+    from engine.bench.shapes import SHAPES
+
+    report = measure_kv_memory(SHAPES[options.shape], getattr(torch, options.dtype))
+    StatusLine().clear()
+    print(kv_table(report))
+    if options.json is not None:
+        Path(options.json).write_text(json.dumps(asdict(report), indent=1), "utf-8")
+    return 0 if report.equal and not report.held else 1
+
+
+def kv_table(report: KvReport) -> str:
+    """The report of the KV cache for people, one figure a line."""
+    gib, costs = 2**30, ", ".join(f"{name} {seconds * 1e6:.0f} µs" for name, seconds in report.page_seconds.items())
+    return "\n".join(
+        (
+            f"{report.shape}, {report.dtype}, context {report.context:,}, {report.card}",
+            f"reserved        {report.reserved / gib:.1f} GiB of addresses; a full context takes "
+            f"{report.full / gib:.2f} GiB in pages of {report.page_bytes >> 10:,} KiB",
+            f"300 tokens      {report.mapped / 2**20:,.0f} MiB mapped, {report.share:.1%} of a full context; "
+            f"at most {report.wasted_pages:.2f} pages a layer unused",
+            f"decoding        {report.ratio:.4f} of the time over plain tensors, "
+            + ("the same tokens" if report.equal else "OTHER TOKENS")
+            + f"; {report.late} pages created while a cycle waited",
+            f"{report.rounds:,} rounds   {report.free_before - report.free_after:,} bytes of the card lost",
+            f"chat closed     {report.held / 2**20:,.0f} MiB held after {report.closed_seconds:.1f} s",
+            f"a page          {costs}",
+        )
+    )
 
 
 def replay_table(shape: str, layers: int, reports: tuple[ReplayReport, ...]) -> str:

@@ -14,6 +14,7 @@ from engine.cli.arguments import BAD_INPUT, parse, request_for
 from engine.cli.bench import bench
 from engine.cli.calibrate import calibrate
 from engine.cli.chat import chat
+from engine.cli.doctor import doctor
 from engine.cli.printer import ReplyPrinter
 from engine.cli.prove import prove
 from engine.cli.report import as_json, summary_line
@@ -68,14 +69,15 @@ COMMANDS: Mapping[str, Callable[[EngineLike, argparse.Namespace], int]] = {
     "chat": chat,
     "prove": prove,
     "calibrate": calibrate,
+    "doctor": doctor,
 }
 
 
 def main(arguments: Sequence[str] | None = None, make_engine: Callable[[], EngineLike] = real_engine) -> int:
     """Run `specular-cli` with `arguments` (those of the process when None); returns the exit status.
 
-    0: answered, identical, or calibrated. 1: the reply failed, or a difference was found. 2: bad input, one sentence on
-    stderr. 130: ended by Ctrl+C.
+    0: answered, identical, calibrated or healthy. 1: the reply failed, a difference was found, or something is wrong.
+    2: bad input, one sentence on stderr. 130: ended by Ctrl+C.
     """
     options = parse(arguments)
     if hasattr(sys.stdout, "reconfigure"):

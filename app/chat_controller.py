@@ -10,6 +10,7 @@ from app.live_settings import LiveSettings
 from app.states import Command, HostState, is_legal
 from app.ui.composer import Composer
 from app.ui.conversation_view import ConversationView
+from app.ui.labels import reply_note
 from app.ui.reply_view import ReplyView
 from engine.errors import SpecularError
 from engine.records import Event, PrefillProgress
@@ -28,11 +29,13 @@ WITHOUT_MODEL = (HostState.NO_MODEL, HostState.FAILED)
 
 class ChatController(QObject):
     """Signals: chats_changed(); reply_moved(Reply) after every batch of its events; prefill(PrefillProgress);
+    reply_shown(ReplyView, Turn) for each reply that the conversation begins to show;
     no_model_for(text) when something was sent and no model is loaded or being loaded; waiting_changed(bool) when a
     message begins or ceases to wait for the model."""
 
     chats_changed = Signal()
     reply_moved = Signal(object)
+    reply_shown = Signal(object, object)
     prefill = Signal(object)
     no_model_for = Signal(str)
     waiting_changed = Signal(bool)
@@ -137,17 +140,28 @@ class ChatController(QObject):
             self._take_back(self.chats.current, str(error))
             return
         if reply_id is not None:
-            turn.reply = Reply(reply_id)
-            self._show_reply(turn.reply)
+            turn.reply = Reply(reply_id, request, info)
+            self._show_reply(turn, turn.reply)
         self.chats_changed.emit()
 
-    def _show_reply(self, reply: Reply) -> None:
+    def view_of(self, reply_id: int) -> ReplyView | None:
+        """The view of a reply of the open chat."""
+        return self._shown.get(reply_id)
+
+    def open_replay(self, turn: Turn) -> None:
+        """Show a turn out of a replay file, in a chat of its own."""
+        self.chats.add_replay(turn)
+        self._show_current()
+
+    def _show_reply(self, turn: Turn, reply: Reply) -> None:
         view = self._view.begin_reply()
         view.setProperty("replyId", reply.reply_id)
         view.set_keep_ghosts(self._settings.current.keep_ghosts)
         view.regenerate_requested.connect(self._on_regenerate)
         self._shown[reply.reply_id] = view
         view.append_many(reply.events)
+        view.set_note(reply_note(turn))
+        self.reply_shown.emit(view, turn)
 
     def _show_current(self) -> None:
         """Draw the open chat anew from its own records."""
@@ -157,7 +171,7 @@ class ChatController(QObject):
         for turn in self.chats.current.turns:
             self._view.add_user(turn.user)
             if turn.reply is not None:
-                self._show_reply(turn.reply)
+                self._show_reply(turn, turn.reply)
         self.show_gauge()
         self.chats_changed.emit()
 
@@ -234,7 +248,7 @@ class ChatController(QObject):
             turn = self.chats.ask(text)
         else:
             turn = turns[place]
-            turn.reply = None
+            turn.reply = turn.comparison = None
         self._show_current()
         self._begin(turn)
 

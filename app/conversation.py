@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from app.settings import AppSettings
+from engine.comparison import Comparison
 from engine.records import CycleEvent, Event, Finished, ModelInfo
 from engine.settings import GenerateRequest, Message
 from engine.statistics import ReplyStatistics
@@ -15,9 +16,16 @@ TITLE_LENGTH = 40
 
 @dataclass(slots=True, eq=False)
 class Reply:
-    """One reply as it came: its events in order, its text, its counters. `reply_id` is the engine host's."""
+    """One reply as it came: its events in order, its text, its counters.
+
+    `reply_id` is the engine host's, or below 0 for a reply out of a replay file. request, info: what was asked of
+    which model. times: those of the replay file.
+    """
 
     reply_id: int
+    request: GenerateRequest | None = None
+    info: ModelInfo | None = None
+    times: tuple[float, ...] | None = None
     events: list[Event] = field(default_factory=list)
     statistics: ReplyStatistics = field(default_factory=ReplyStatistics)
     finished: Finished | None = None
@@ -49,10 +57,14 @@ class Reply:
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """What the user wrote and what came of it (None while nothing has been asked of the engine)."""
+    """What the user wrote and what came of it (None while nothing has been asked of the engine).
+
+    comparison: of the same prompt by plain decoding and with speculation, once that was made.
+    """
 
     user: str
     reply: Reply | None = None
+    comparison: Comparison | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -72,12 +84,22 @@ class Chat:
         cut = line[:TITLE_LENGTH]
         return (cut[: cut.rfind(" ")] if " " in cut[TITLE_LENGTH // 2 :] else cut).rstrip(" ,.;:") + "…"
 
-    def reply(self, reply_id: int) -> Reply | None:
-        """The reply with this id, if it is of this chat."""
+    @property
+    def replay(self) -> bool:
+        """Whether all it holds came out of a replay file: it is called a replay wherever it is named."""
+        return bool(self.turns) and all(turn.reply is not None and turn.reply.reply_id < 0 for turn in self.turns)
+
+    def turn(self, reply_id: int) -> Turn | None:
+        """The turn whose reply has this id, if it is of this chat."""
         for turn in reversed(self.turns):
             if turn.reply is not None and turn.reply.reply_id == reply_id:
-                return turn.reply
+                return turn
         return None
+
+    def reply(self, reply_id: int) -> Reply | None:
+        """The reply with this id, if it is of this chat."""
+        turn = self.turn(reply_id)
+        return turn.reply if turn is not None else None
 
     def take_back(self) -> str:
         """Remove the last turn and give back what the user wrote."""
@@ -142,6 +164,13 @@ class Chats:
         if self.current not in self.chats:
             self.chats.insert(0, self.current)
         return turn
+
+    def add_replay(self, turn: Turn) -> Chat:
+        """Open a chat of its own for a turn out of a replay file."""
+        chat = self.new()
+        chat.turns.append(turn)
+        self.chats.insert(0, chat)
+        return chat
 
     def drop_if_empty(self, chat: Chat) -> None:
         """Forget a chat whose only question was taken back."""

@@ -24,7 +24,7 @@ from app.host import EngineHost
 from app.live_settings import LiveSettings
 from app.settings import AppSettings
 from app.settings_store import Loaded, SettingsStore
-from app.smoke import QUESTION, SmokeRun
+from app.smoke import QUESTION, DemoRun, PictureRun, SmokeRun
 from app.ui.main_window import MainWindow
 from app.worker import EngineFactory, EngineLike, fault_sentence
 
@@ -45,6 +45,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--smoke", metavar="OUT.png", help="ask the starter model one question, save a picture, exit")
     parser.add_argument("--smoke-theme", choices=("light", "dark"), default="dark", help="theme of that picture")
     parser.add_argument("--smoke-prompt", metavar="TEXT", action="append", help="its question; more make a chat")
+    parser.add_argument("--demo", action="store_true", help="replay the recorded demo; no model is loaded")
     return parser.parse_args(argv)
 
 
@@ -67,13 +68,13 @@ def make_application() -> QApplication:
 
 
 class Launcher(QObject):
-    """Holds the window and begins the first load once the window has been painted."""
+    """Holds the window and begins the first load once the window has been painted; the demo where `model` is ""."""
 
     def __init__(
         self, factory: EngineFactory, store: SettingsStore, loaded: Loaded, model: str | None, *, started: str = ""
     ) -> None:
         super().__init__()
-        self._model = model or loaded.settings.model
+        self._model = loaded.settings.model if model is None else model
         self._started = started
         self.host = EngineHost(factory, self)
         self.settings = LiveSettings(store, loaded.settings, self)
@@ -85,7 +86,10 @@ class Launcher(QObject):
     def _on_painted(self) -> None:
         if self._started:
             print_timing(self._started)
-        self.window.models.load(self._model)
+        if self._model:
+            self.window.models.load(self._model)
+        else:
+            self.window.show_demo()
 
     def dismiss(self) -> None:
         """Close and destroy the window now: left to the garbage collector it might go in any order, in any thread."""
@@ -118,10 +122,15 @@ def main(argv: list[str] | None = None, factory: EngineFactory = make_engine) ->
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
         with tempfile.TemporaryDirectory() as folder:
             loaded = Loaded(AppSettings(theme=options.smoke_theme, keep_ghosts=True))
-            smoke = partial(SmokeRun, target=options.smoke, questions=options.smoke_prompt or (QUESTION,))
-            return run(loaded, SettingsStore(Path(folder)), options.model or "starter", factory, smoke)
+            smoke: Callable[[MainWindow, EngineHost], PictureRun]
+            if options.demo:
+                smoke = partial(DemoRun, target=options.smoke)
+            else:
+                smoke = partial(SmokeRun, target=options.smoke, questions=options.smoke_prompt or (QUESTION,))
+            model = "" if options.demo else options.model or "starter"
+            return run(loaded, SettingsStore(Path(folder)), model, factory, smoke)
     store = SettingsStore()
-    return run(store.load(), store, options.model, factory)
+    return run(store.load(), store, "" if options.demo else options.model, factory)
 
 
 def run(
@@ -129,7 +138,7 @@ def run(
     store: SettingsStore,
     model: str | None,
     factory: EngineFactory,
-    smoke: Callable[[MainWindow, EngineHost], SmokeRun] | None = None,
+    smoke: Callable[[MainWindow, EngineHost], PictureRun] | None = None,
 ) -> int:
     """Show the window with these settings; with `smoke`, only until its picture is saved."""
     app = make_application()

@@ -1,11 +1,14 @@
-"""A question or more to the model in the real window, a picture of it, and out: `specular --smoke OUT.png`."""
+"""A question or more to the model in the real window, a picture of it, and out: `specular --smoke OUT.png`.
+
+With `--demo` the recorded demo instead of a question, and no model.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
 
 from app.conversation import Reply
 from app.host import EngineHost
@@ -17,26 +20,59 @@ QUESTION = "What is the capital of France?"
 SIZE = (1440, 900)
 LIMIT_MS = 180_000
 SETTLE_MS = 500
+DEMO_SHARE = 0.8
 
 
-class SmokeRun(QObject):
-    """Drives the window by its own signals. exit_status is 0 once the picture is saved; else one line says why not."""
+class PictureRun(QObject):
+    """A picture of the window, and out. exit_status is 0 once it is saved; else one line says why not."""
 
-    def __init__(
-        self, window: MainWindow, host: EngineHost, target: str, questions: Sequence[str] = (QUESTION,)
-    ) -> None:
+    def __init__(self, window: MainWindow, host: EngineHost, target: str) -> None:
         super().__init__(window)
         self.exit_status = 1
         self._window = window
         self._host = host
         self._target = target
-        self._questions = list(questions)
         self._over = False
         window.resize(*SIZE)
         self._limit = QTimer(self)
         self._limit.setSingleShot(True)
         self._limit.timeout.connect(self._on_limit)
         self._limit.start(LIMIT_MS)
+
+    @Slot()
+    def _save(self) -> None:
+        if self._over:
+            return
+        if not self._window.grab().save(self._target):
+            self._fail(f"The picture cannot be written to {self._target}.")
+            return
+        self.exit_status = 0
+        self._leave()
+
+    @Slot()
+    def _on_limit(self) -> None:
+        self._fail(f"There was no reply within {self._limit.interval() // 1000} seconds.")
+
+    def _fail(self, sentence: str) -> None:
+        if not self._over:
+            print(sentence, file=sys.stderr)
+            self._leave()
+
+    def _leave(self) -> None:
+        """End the event loop by closing the window."""
+        self._over = True
+        self._limit.stop()
+        QTimer.singleShot(0, self._window, self._window.close)
+
+
+class SmokeRun(PictureRun):
+    """Asks the model by the window's own signals."""
+
+    def __init__(
+        self, window: MainWindow, host: EngineHost, target: str, questions: Sequence[str] = (QUESTION,)
+    ) -> None:
+        super().__init__(window, host, target)
+        self._questions = list(questions)
         host.model_loaded.connect(self._on_model)
         host.failed.connect(self._on_failed)
         host.reply_refused.connect(self._on_refused)
@@ -64,16 +100,6 @@ class SmokeRun(QObject):
         else:
             QTimer.singleShot(SETTLE_MS, self, self._save)
 
-    @Slot()
-    def _save(self) -> None:
-        if self._over:
-            return
-        if not self._window.grab().save(self._target):
-            self._fail(f"The picture cannot be written to {self._target}.")
-            return
-        self.exit_status = 0
-        self._leave()
-
     @Slot(str, str)
     def _on_failed(self, sentence: str, _: str) -> None:
         self._fail(sentence)
@@ -86,17 +112,26 @@ class SmokeRun(QObject):
     def _on_missing(self) -> None:
         self._fail("The starter model is not installed: run python3 run.py setup to fetch it.")
 
+
+class DemoRun(PictureRun):
+    """Lets the demo play until most of it is there, stops it and takes the picture."""
+
+    def __init__(self, window: MainWindow, host: EngineHost, target: str) -> None:
+        super().__init__(window, host, target)
+        window.painted.connect(self._on_painted, Qt.ConnectionType.QueuedConnection)
+
     @Slot()
-    def _on_limit(self) -> None:
-        self._fail(f"There was no reply within {self._limit.interval() // 1000} seconds.")
+    def _on_painted(self) -> None:
+        """After the launcher has opened the demo: it was connected first."""
+        replay = self._window.replays.replay
+        if replay is None:
+            self._fail(self._window.view.banner.sentence() or "The demo was not opened.")
+        else:
+            replay.moved.connect(self._on_moved)
 
-    def _fail(self, sentence: str) -> None:
-        if not self._over:
-            print(sentence, file=sys.stderr)
-            self._leave()
-
-    def _leave(self) -> None:
-        """End the event loop by closing the window."""
-        self._over = True
-        self._limit.stop()
-        QTimer.singleShot(0, self._window, self._window.close)
+    @Slot(float)
+    def _on_moved(self, seconds: float) -> None:
+        replay = self._window.replays.replay
+        if replay is not None and replay.playing and seconds >= replay.duration * DEMO_SHARE:
+            replay.pause()
+            QTimer.singleShot(SETTLE_MS, self, self._save)

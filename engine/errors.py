@@ -73,3 +73,7 @@ class KvMemoryFull(SpecularError):
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:,.0f} MB"
+
+
+class RecordingError(SpecularError):
+    """A replay file cannot be read or written; the text names the file and the cause."""

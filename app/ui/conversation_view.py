@@ -21,6 +21,7 @@ class ConversationView(QWidget):
     """See the module."""
 
     suggestion_chosen = Signal(str)
+    demo_chosen = Signal()
     banner_action_clicked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -29,6 +30,9 @@ class ConversationView(QWidget):
         self._turns: list[UserBubble | ReplyView] = []
         self._empty = _EmptyState(self)
         self._empty.suggestion_chosen.connect(self.suggestion_chosen)
+        self.demo_button = TextButton(self.tr("Watch a recorded demo"), "ghost", "play")
+        self.demo_button.setToolTip(self.tr("A reply recorded earlier is replayed; no model is needed"))
+        self.demo_button.clicked.connect(self.demo_chosen)
         self._column = _Column(self)
         self._area = self._make_area()
         self._jump = TextButton(self.tr("Jump to latest"), "secondary", "arrow-down", self)
@@ -57,7 +61,13 @@ class ConversationView(QWidget):
         page.setObjectName("page")
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
-        self._empty_strip = centred(self._empty)
+        empty = QWidget()
+        rows = QVBoxLayout(empty)
+        rows.setContentsMargins(0, 0, 0, 0)
+        rows.addWidget(self._empty, 3)
+        rows.addWidget(self.demo_button, 0, Qt.AlignmentFlag.AlignHCenter)
+        rows.addStretch(2)
+        self._empty_strip = centred(empty)
         column.addWidget(self._empty_strip, 1)
         self._column_strip = centred(self._column, bottom=SPACING_TURN)
         self._column_strip.hide()
@@ -113,6 +123,10 @@ class ConversationView(QWidget):
         self._column.add(turn)
         self._empty_strip.hide()
         self._column_strip.show()
+
+    def offer_demo(self, offered: bool) -> None:
+        """Whether the empty conversation has a button for the recorded demo."""
+        self.demo_button.setVisible(offered)
 
     # Following
 
@@ -231,7 +245,7 @@ class _EmptyState(QWidget):
         title.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         column = QVBoxLayout(self)
         column.setSpacing(8)
-        column.addStretch(2)
+        column.addStretch(1)
         column.addWidget(title)
         column.addSpacing(12)
         for text in self.suggestions():
@@ -239,7 +253,6 @@ class _EmptyState(QWidget):
             button.setAccessibleName(self.tr("Suggestion: {text}").replace("{text}", text))
             button.clicked.connect(self._on_clicked)
             column.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
-        column.addStretch(3)
 
     def suggestions(self) -> list[str]:
         return [

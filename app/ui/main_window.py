@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from PySide6.QtCore import QByteArray, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QPaintEvent, QResizeEvent
@@ -13,6 +14,7 @@ from app.conversation import Reply
 from app.host import EngineHost
 from app.live_settings import LiveSettings
 from app.model_controller import ModelController
+from app.replays import Replays
 from app.starter_fetch import StarterFetch
 from app.states import Command, HostState, is_legal
 from app.theme import SPACING_WIDE, active, apply
@@ -20,7 +22,7 @@ from app.ui.composer import Composer
 from app.ui.conversation_view import ConversationView, centred
 from app.ui.job_panes import JobPanes
 from app.ui.labels import sampling_label, speculation_label
-from app.ui.model_dialogs import ask_file, ask_folder
+from app.ui.model_dialogs import ask_file, ask_folder, ask_replay
 from app.ui.model_drop import ModelDrop
 from app.ui.notices import Notices
 from app.ui.panel import beside, stacked
@@ -70,6 +72,7 @@ class MainWindow(QMainWindow):
         self.notices = Notices(self.view, self.fetch, self)
         self.models = ModelController(host, settings, starter_installed, self)
         self.chat = ChatController(host, settings, self.view, self.composer, self)
+        self.replays = Replays(self.chat, self.notices, self)
         self._settings_page: SettingsPage | None = None
         self.jobs = JobPanes(host, self)
         self._stack = QStackedWidget()
@@ -116,6 +119,10 @@ class MainWindow(QMainWindow):
         chip.unload.connect(self.models.unload)
         chip.open_folder.connect(self.choose_folder)
         chip.open_file.connect(self.choose_file)
+        chip.demo.connect(self.show_demo)
+        chip.open_replay.connect(self.choose_replay)
+        self.view.demo_chosen.connect(self.show_demo)
+        self.closed.connect(self.replays.pause)
         self.chat.chats_changed.connect(self._show_chats)
         self.chat.reply_moved.connect(self._on_reply)
         self.chat.prefill.connect(self.status.show_prefill)
@@ -214,6 +221,19 @@ class MainWindow(QMainWindow):
             self.models.load(path)
 
     @Slot()
+    def show_demo(self) -> None:
+        """Play the recorded demo; no model is needed."""
+        self.show_chat()
+        self.replays.open_demo()
+
+    @Slot()
+    def choose_replay(self) -> None:
+        """Ask for a replay file and play it."""
+        if path := ask_replay(self):
+            self.show_chat()
+            self.replays.open_file(Path(path))
+
+    @Slot()
     def load_starter(self) -> None:
         """Load the starter model, or offer to fetch it."""
         self.models.load("starter")
@@ -229,6 +249,7 @@ class MainWindow(QMainWindow):
         state = self._host.state
         self.status.show_state(state)
         self.top_bar.show_state(state)
+        self.view.offer_demo(self._host.info is None)
         if self._settings_page is not None:
             self._settings_page.pane.show_state(state)
         self._show_chats()

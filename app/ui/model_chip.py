@@ -34,13 +34,15 @@ def model_name(model: str) -> str:
 
 
 class ModelChip(QWidget):
-    """Signals: chosen(model), open_folder(), open_file(), cancel(), unload()."""
+    """Signals: chosen(model), open_folder(), open_file(), cancel(), unload(), demo(), open_replay()."""
 
     chosen = Signal(str)
     open_folder = Signal()
     open_file = Signal()
     cancel = Signal()
     unload = Signal()
+    demo = Signal()
+    open_replay = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -138,6 +140,9 @@ class ModelChip(QWidget):
         self.menu.addSeparator()
         self._add(self.tr("Open folder…"), "folder").triggered.connect(self.open_folder)
         self._add(self.tr("Open GGUF file…"), "folder").triggered.connect(self.open_file)
+        self.menu.addSeparator()
+        self._add(self.tr("Demo"), "play").triggered.connect(self.demo)
+        self._add(self.tr("Open replay…"), "folder").triggered.connect(self.open_replay)
         if self._state in (HostState.READY, HostState.FAILED) and self._info is not None:
             self.menu.addSeparator()
             self._add(self.tr("Unload"), "close").triggered.connect(self.unload)

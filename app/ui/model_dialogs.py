@@ -1,4 +1,4 @@
-"""The system's dialogs to choose a model."""
+"""The system's dialogs to choose a model or a replay."""
 
 from __future__ import annotations
 
@@ -16,5 +16,13 @@ def ask_file(parent: QWidget) -> str:
     """A GGUF file; empty when the user chose none."""
     title = QCoreApplication.translate("ModelDialogs", "Open a GGUF file")
     kinds = QCoreApplication.translate("ModelDialogs", "GGUF models (*.gguf)")
+    path, _ = QFileDialog.getOpenFileName(parent, title, "", kinds)
+    return path
+
+
+def ask_replay(parent: QWidget) -> str:
+    """A replay file; empty when the user chose none."""
+    title = QCoreApplication.translate("ModelDialogs", "Open a replay")
+    kinds = QCoreApplication.translate("ModelDialogs", "Replays (*.json)")
     path, _ = QFileDialog.getOpenFileName(parent, title, "", kinds)
     return path

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPalette
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from app.theme import PX_CONTROL, active, is_theme_change, ui_font
+from app.theme import PX_CAPTION, PX_CONTROL, RADIUS_WASH, active, is_theme_change, ui_font
 
 
 class Panel(QWidget):
@@ -76,6 +76,23 @@ class ToneLabel(QLabel):
         font = ui_font(self._px, self._weight)
         if font != self.font():
             self.setFont(font)
+
+
+class Tag(ToneLabel):
+    """A small framed word."""
+
+    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(text, "text2", PX_CAPTION, parent=parent)
+        self.setContentsMargins(7, 1, 7, 1)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(active().color("line2"), 1))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS_WASH, RADIUS_WASH)
+        painter.end()
+        super().paintEvent(event)
 
 
 class ElidedLabel(ToneLabel):

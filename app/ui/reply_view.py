@@ -19,6 +19,9 @@ class ReplyView(QWidget):
     """A reply as its events arrive. The newest reply shows its marks; an old one only while it is pointed at."""
 
     regenerate_requested = Signal()
+    replay_requested = Signal()
+    compare_requested = Signal()
+    report_requested = Signal()
     statistics_changed = Signal(object)  # ReplyStatistics
     grew = Signal()  # its height changed by what it shows
 
@@ -31,6 +34,7 @@ class ReplyView(QWidget):
         self._refresh.setInterval(100)
         self._refresh.timeout.connect(self.refresh)
         self._finished: Finished | None = None
+        self._note = ""
         self._hovered = False
         self.text = TokenText(self)
         self.timeline = CycleTimeline(self)
@@ -69,6 +73,13 @@ class ReplyView(QWidget):
         self._details.toggled.connect(self._show_details)
         menu.addAction(self._keep)
         menu.addAction(self._details)
+        menu.addSeparator()
+        for words, signal in (
+            (self.tr("Replay"), self.replay_requested),
+            (self.tr("Compare with plain decoding…"), self.compare_requested),
+            (self.tr("Export report…"), self.report_requested),
+        ):
+            menu.addAction(words).triggered.connect(signal)
         return menu
 
     def _make_cycles_panel(self) -> QWidget:
@@ -179,7 +190,7 @@ class ReplyView(QWidget):
         parts = [reasons[event.reason]] if event.reason in reasons else []
         if not self._statistics.emitted and event.reason is not StopReason.FAILED:
             parts.append(self.tr("no tokens"))
-        return " · ".join(parts + self._figures_parts())
+        return " · ".join([*parts, *self._figures_parts(), *filter(None, [self._note])])
 
     def _figures_parts(self) -> list[str]:
         s = self._statistics
@@ -191,6 +202,35 @@ class ReplyView(QWidget):
         if s.speed_up is not None and s.drafted:
             parts.append(self.tr("{factor}× plain").replace("{factor}", f"{s.speed_up:.1f}"))
         return parts
+
+    def restart(self) -> None:
+        """As before the first event; what was chosen in the menu stays. For replays."""
+        self._refresh.stop()
+        self._unshown.clear()
+        self._statistics = ReplyStatistics()
+        self._finished = None
+        self.text.restart()
+        self.text.set_live(True)
+        self.timeline.restart()
+        self.counts.set_statistics(self._statistics)
+        for part in (self._progress, self.text, self._failure, self._cycles, self._actions):
+            part.hide()
+
+    def settle(self) -> None:
+        """Show what has come at once: timeline, counts, and rejected guesses as they end up."""
+        self.refresh()
+        self.text.settle_ghosts()
+
+    def set_note(self, note: str) -> None:
+        """A few words about the reply beside its figures, such as what a comparison found; "" for none."""
+        self._note = note
+        if self._finished is not None:
+            self._figures.setText(self._figures_text(self._finished))
+
+    def add_below(self, widget: QWidget) -> None:
+        """Put a widget under the reply; it belongs to the reply from then on."""
+        self._column.addWidget(widget)
+        self.grew.emit()
 
     # State
 

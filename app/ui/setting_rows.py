@@ -7,12 +7,12 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QFont, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.declaration import Declaration
 from app.settings import declaration, default_of
-from app.theme import PX_CAPTION, PX_CONTROL, PX_LABEL, RADIUS_CARD, SPACING_PART, SPACING_WIDE, active, is_theme_change
-from app.ui.panel import ToneLabel
+from app.theme import PX_CONTROL, PX_LABEL, RADIUS_CARD, SPACING_PART, SPACING_WIDE, active, is_theme_change
+from app.ui.panel import Tag, ToneLabel
 from app.ui.setting_editors import format_value, make_editor, words
 from app.ui.switches import Segmented
 
@@ -44,23 +44,13 @@ def _like(default: Any, value: float) -> float | int:
     return int(value) if isinstance(default, int) else float(value)
 
 
-class ReloadTag(ToneLabel):
-    """A small framed word: a change counts once the model has been loaded again."""
+class ReloadTag(Tag):
+    """A change counts once the model has been loaded again."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("", "text2", PX_CAPTION, parent=parent)
+        super().__init__("", parent)
         self.setText(self.tr("reload"))
         self.setToolTip(self.tr("A change loads the model again."))
-        self.setContentsMargins(7, 1, 7, 1)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(active().color("line2"), 1))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
-        painter.end()
-        super().paintEvent(event)
 
 
 class SettingRow(QWidget):

@@ -142,10 +142,13 @@ class SideBar(Panel):
         """The chats newest first, which one is open, and in which a reply is being written."""
         self.list.clear()
         for chat in chats:
-            item = QListWidgetItem(chat.title or self.tr("Untitled"))
+            title = chat.title or self.tr("Untitled")
+            if chat.replay:
+                title = self.tr("Replay: {title}").replace("{title}", title)
+            item = QListWidgetItem(title)
             item.setData(CHAT_ID, chat.chat_id)
             item.setData(BUSY, chat.chat_id == busy_id)
-            item.setToolTip(chat.title)
+            item.setToolTip(title)
             if chat.chat_id == busy_id:
                 item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, self.tr("A reply is being written"))
             self.list.addItem(item)

@@ -52,6 +52,14 @@ class CycleTimeline(PaintedWidget):
         self._seconds += record.seconds
         self.redraw()
 
+    def restart(self) -> None:
+        """No cycles, as before the first."""
+        self._records.clear()
+        self._seconds = 0.0
+        self._last = self._selected = None
+        self.setAccessibleDescription("")
+        self.redraw()
+
     def select(self, number: int | None) -> None:
         """Outline a cycle (its number in order of arrival) and bring it into view; None clears."""
         self._selected = number

@@ -93,6 +93,15 @@ class ReplyDocument(QTextDocument):
         self.spans.resize({index: length})
         return index
 
+    def restart(self) -> None:
+        """Empty, as it was made."""
+        self.clear()
+        self.spans = TokenSpans()
+        self._cursor = QTextCursor(self)
+        self._head, self._in_code, self._shaped = "", False, False
+        self._cursor.setBlockFormat(self._block_format(LineKind.TEXT))
+        self._cursor.block().setUserState(LineKind.TEXT)
+
     def finish(self) -> None:
         """The last line is complete; empty lines after it take no room."""
         self._cursor.movePosition(QTextCursor.MoveOperation.End)

@@ -149,6 +149,24 @@ class TokenText(QTextEdit):
             with self._appending():
                 self._reply.append(SpanKind.TAIL, text)
 
+    def restart(self) -> None:
+        """Empty, as before the first cycle; how marks and ghosts are shown stays."""
+        self._stop_fading()
+        self._reply.restart()
+        self.marks = MarkCache()
+        self._events.clear()
+        self._ghosts.clear()
+        self._ticks.clear()
+        self._selected_cycle = None
+        self._stale_width = False
+        self.viewport().update()
+
+    def settle_ghosts(self) -> None:
+        """Fading guesses become ticks at once."""
+        pending = list(self._fading)
+        self._stop_fading()
+        self._turn(pending, shown=False)
+
     def set_live(self, live: bool) -> None:
         """While live, a caret stands at the end. Ending it completes the last line."""
         if self._live and not live:
@@ -181,9 +199,7 @@ class TokenText(QTextEdit):
         """No fading: a rejected guess is a tick at once."""
         self._reduced_motion = reduced
         if reduced and not self._keep_ghosts:
-            pending = list(self._fading)
-            self._stop_fading()
-            self._turn(pending, shown=False)
+            self.settle_ghosts()
 
     def set_tinted(self, tinted: bool) -> None:
         """Show or hide the marks; the text stays where it is."""

@@ -1,0 +1,45 @@
+"""What came of asking the same prompt twice, plainly and with speculation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The outcome, in numbers.
+
+    compared: tokens from the start that both replies have and that are equal. difference: place of the first token
+    that is not the same (or that only one reply has), None where there is none. plain_tokens, speculative_tokens:
+    lengths of the replies. plain_seconds, speculative_seconds: their decoding without the prompt.
+    stopped: someone stopped it, so that only the tokens which both replies have count.
+    """
+
+    compared: int
+    difference: int | None
+    plain_tokens: int
+    speculative_tokens: int
+    plain_seconds: float
+    speculative_seconds: float
+    stopped: bool = False
+
+    @property
+    def identical(self) -> bool:
+        """Whether both replies ran to their end and are the same token for token."""
+        return self.difference is None and not self.stopped
+
+    @property
+    def speed_up(self) -> float | None:
+        """Time of the plain reply over that of the speculative one; None unless both are the same reply."""
+        if not self.identical or not self.compared or self.speculative_seconds <= 0:
+            return None
+        return self.plain_seconds / self.speculative_seconds
+
+
+def first_difference(plain: Sequence[int], other: Sequence[int], *, partial: bool) -> int | None:
+    """Place of the first token that differs, None where there is none; `partial` when one of them is unfinished."""
+    for place, (left, right) in enumerate(zip(plain, other, strict=False)):
+        if left != right:
+            return place
+    return None if partial or len(plain) == len(other) else min(len(plain), len(other))

@@ -15,6 +15,7 @@ from app.host import EngineHost
 from app.live_settings import LiveSettings
 from app.model_controller import ModelController
 from app.replays import Replays
+from app.reports import Reports
 from app.starter_fetch import StarterFetch
 from app.states import Command, HostState, is_legal
 from app.theme import SPACING_WIDE, active, apply
@@ -73,6 +74,7 @@ class MainWindow(QMainWindow):
         self.models = ModelController(host, settings, starter_installed, self)
         self.chat = ChatController(host, settings, self.view, self.composer, self)
         self.replays = Replays(self.chat, self.notices, self)
+        self.reports = Reports(self.chat, settings, self.notices, self)
         self._settings_page: SettingsPage | None = None
         self.jobs = JobPanes(host, self)
         self._stack = QStackedWidget()

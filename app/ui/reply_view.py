@@ -221,6 +221,12 @@ class ReplyView(QWidget):
         self.refresh()
         self.text.settle_ghosts()
 
+    def for_a_still(self) -> None:
+        """Leave out what only a reply on screen is for: its buttons, and guesses that fade."""
+        self.text.set_reduced_motion(True)
+        for button in self._actions.findChildren(QToolButton):
+            button.hide()
+
     def set_note(self, note: str) -> None:
         """A few words about the reply beside its figures, such as what a comparison found; "" for none."""
         self._note = note

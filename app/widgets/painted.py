@@ -23,7 +23,8 @@ class PaintedWidget(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        scale = self.devicePixelRatioF()
+        widget_painter = QPainter(self)
+        scale = widget_painter.deviceTransform().m11()  # finer than the screen's where it is drawn for a still
         size = (self.size().toSizeF() * scale).toSize()
         if self._picture is None or self._picture.size() != size:
             self._picture = QPixmap(size)
@@ -33,9 +34,8 @@ class PaintedWidget(QWidget):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             self.draw(painter)
             painter.end()
-        painter = QPainter(self)
-        painter.drawPixmap(0, 0, self._picture)
-        painter.end()
+        widget_painter.drawPixmap(0, 0, self._picture)
+        widget_painter.end()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

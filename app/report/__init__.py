@@ -1,0 +1,1 @@
+"""A reply as files to keep or send: a page, a picture and a replay."""

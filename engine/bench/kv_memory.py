@@ -218,7 +218,10 @@ def _plain_twin(shape: Shape, model: FusedModel, rows: int) -> _Decoder:
     layers = tuple(
         replace(layer, cache=torch.zeros(dims, dtype=like.dtype, device=like.device)) for layer in model.layers
     )
-    return _Decoder(shape, replace(model, layers=layers), None)
+    decoder = _Decoder(shape, replace(model, layers=layers), None)
+    for layer in layers:
+        layer.cache.zero_()  # steps are run once before they are captured
+    return decoder
 
 
 def _wait_for(kv: KvCache, holds: Callable[[KvMemory], bool]) -> None:

@@ -89,6 +89,7 @@ class Arena:
                 self.unmap(done)
                 self._settle()
                 raise
+            self._pages.wait()  # for the zeros: kernels of other streams may write the pages next
             return created if self.pools else 0
 
     def unmap(self, spans: Sequence[Span]) -> None:

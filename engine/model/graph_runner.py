@@ -196,7 +196,7 @@ class GraphRunner(TorchRunner):
         require_ingredients(recipe, "this card", self.ingredients)
         self._progress, self._cancelled = progress, cancelled
         if hasattr(self, "graphs"):  # not while the base class loads
-            with self.kv.scratch():  # what is captured runs once, on rows that nobody reads
+            with self.kv.scratch(), self.kv.anchored():  # what is captured runs once, on rows that nobody reads
                 self._begin(0, (0,))
                 self._capture_draft(recipe)
         self._recipe = recipe

@@ -41,7 +41,7 @@ def free() -> int:
 
 
 def refuse(pages: CudaPages, call: str, number: int) -> Callable[[], int]:
-    """Let the `number`th of these driver calls fail; how many were made."""
+    """Let the `number`th of these driver calls (from 0) fail; how many were made."""
     made = 0
     real = pages._call
 
@@ -49,7 +49,7 @@ def refuse(pages: CudaPages, call: str, number: int) -> Callable[[], int]:
         nonlocal made
         if name == call:
             made += 1
-            if made - 1 == number:
+            if number <= made - 1 <= number + (call == "cuMemCreate"):  # which is tried twice
                 raise PageError(f"{name} failed: CUDA_ERROR_OUT_OF_MEMORY")
         return real(name, *arguments)
 
@@ -195,11 +195,12 @@ def test_replies_are_the_same_over_pages_and_over_plain_tensors(folder: Path) ->
             assert first.ids == plain.ids
             tokens.append((first.ids, second.ids, back.ids))
             if virtual:
-                assert memory(engine).backend == "CUDA virtual memory" and memory(engine).conversations == 3
+                found = memory(engine)
+                assert found.backend == "CUDA virtual memory" and found.mapped <= found.full
+                assert (found.conversations, found.evicted) == (2, 1), "all chats together take no more than one may"
                 assert back.finished.reused_tokens == len(FIRST) + len(first.ids) - 1
-                waste = memory(engine).fragmentation
-                assert waste <= 3 * 3 * memory(engine).page_bytes, "a page a layer of each chat"
-                assert memory(engine).late == 0
+                assert found.fragmentation <= 2 * 3 * found.page_bytes, "a page a layer of each chat"
+                assert found.late == 0
     assert tokens[0] == tokens[1]
 
 
@@ -217,22 +218,30 @@ def test_sampled_replies_and_edits_equal_a_fresh_engines(folder: Path) -> None:
         assert chat(engine, 2, [*FIRST, 9], plain=True).ids == branch.ids
 
 
+@contextmanager
+def full_card(room: int) -> Iterator[None]:
+    """While entered, the card has no more than `room` bytes free."""
+    held = [torch.empty((free() - room) >> 21 << 21, dtype=torch.uint8, device="cuda")]
+    try:
+        yield
+    finally:
+        held.clear()  # a failure keeps this frame, and must not keep the memory
+        torch.cuda.empty_cache()
+
+
 def test_when_the_card_is_full_the_reply_ends_with_figures_and_the_next_works(folder: Path) -> None:
     with card_engine(folder) as engine:
         whole = chat(engine, 1, FIRST, 400)
         engine.forget()
         time.sleep(1.5)
         room = 3 * memory(engine).page_bytes + (1 << 20)
-        hog = torch.empty(free() - room, dtype=torch.uint8, device="cuda")
-        broken = chat(engine, 1, FIRST, 400)
+        with full_card(room):
+            broken = chat(engine, 1, FIRST, 400)
+            short = chat(engine, 1, FIRST[:20], 20)
         assert broken.finished.reason is StopReason.FAILED, broken.finished
         assert "The KV cache needs 6 MB more" in str(broken.finished.message)
         assert 0 < len(broken.ids) < 400 and broken.ids == whole.ids[: len(broken.ids)]
-        assert memory(engine).mapped == 0
-        short = chat(engine, 1, FIRST[:20], 20)
         assert short.finished.reason is StopReason.LENGTH and short.finished.reused_tokens == 0
-        del hog
-        torch.cuda.empty_cache()
         assert chat(engine, 1, FIRST, 400).ids == whole.ids
 
 

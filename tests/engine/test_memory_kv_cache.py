@@ -234,3 +234,15 @@ def test_fewer_conversations_where_there_are_fewer_addresses() -> None:
     cache = paged_cache(pages)
     assert cache.report().reserved == 4 * cache.report().full
     cache.close()
+
+
+def test_an_anchor_lies_under_the_first_range_while_another_is_in_use(cache: KvCache) -> None:
+    talk(cache, 1, [1, 2, 3], [])
+    talk(cache, 2, [4], [])
+    assert cache.index == 1
+    with cache.anchored():
+        assert cache.report().mapped == 2 * STEP, "range 0 has rows of its own"
+    cache.forget(1)
+    with cache.anchored():
+        assert cache.report().mapped == 2 * STEP
+    assert cache.report().mapped == STEP

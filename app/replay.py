@@ -162,9 +162,9 @@ class Replay(QObject):
         moved = self._position + (now - self._last) * self._speed
         self._last = now
         self._position = min(moved, self.duration)
+        self.moved.emit(self._position)
         if self._position >= self.duration:
             self._set_playing(False)
-        self.moved.emit(self._position)
 
     def _move(self, position: float) -> None:
         self._position = position

@@ -19,7 +19,7 @@ h1 { font-size: 18px; margin: 0; } h2 { font-size: 13px; margin: 32px 0 8px; col
 .accepted { background: var(--accepted_wash); border-radius: 4px; padding: 1px 2px; margin: 0 -2px;
   -webkit-box-decoration-break: clone; box-decoration-break: clone; }
 .correction, .bonus { position: relative; z-index: 1; }
-.rejected { color: var(--rejected); text-decoration: line-through; user-select: none; margin: 0 .2em; }
+.rejected { color: var(--rejected); text-decoration: line-through; user-select: none; margin: 0 .05em 0 .3em; }
 .correction { text-decoration: underline solid 2px var(--correction); text-underline-offset: 4px; }
 .bonus { text-decoration: underline dotted 2px var(--bonus); text-underline-offset: 4px; }
 .counts span, .counts del { margin-right: 4px; } .counts b { margin-right: 20px; font-weight: 500; }

@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QPaintEvent, QResi
 from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget
 
 from app.chat_controller import ChatController
+from app.comparisons import Comparisons
 from app.conversation import Reply
 from app.host import EngineHost
 from app.live_settings import LiveSettings
@@ -75,6 +76,7 @@ class MainWindow(QMainWindow):
         self.chat = ChatController(host, settings, self.view, self.composer, self)
         self.replays = Replays(self.chat, self.notices, self)
         self.reports = Reports(self.chat, settings, self.notices, self)
+        self.comparisons = Comparisons(host, self.chat, self.notices, self)
         self._settings_page: SettingsPage | None = None
         self.jobs = JobPanes(host, self)
         self._stack = QStackedWidget()

@@ -213,6 +213,14 @@ class TokenText(QTextEdit):
             self._selected_cycle = number
             self.viewport().update()
 
+    def mark_token(self, place: int) -> None:
+        """Outline the cycle that brought the reply's token number `place` (from 0); past the end, the last one."""
+        for number, event in enumerate(self._events):
+            place -= len(event.record.emitted_ids)
+            if place < 0 or number == len(self._events) - 1:
+                self.select_cycle(number)
+                return
+
     def _turn(self, indices: list[int], shown: bool) -> None:
         if not indices:
             return

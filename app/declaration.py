@@ -21,6 +21,7 @@ class Declaration:
     low, high, step: the range of a number; percent shows 0 to 1 as 0 to 100 %.
     choices: (value, label) pairs of a choice.
     reload: the model must be loaded again before a change counts.
+    simple: shown in simple mode too; the others only in expert mode.
     """
 
     label: str
@@ -33,6 +34,7 @@ class Declaration:
     percent: bool = False
     choices: tuple[tuple[Any, str], ...] = ()
     reload: bool = False
+    simple: bool = False
 
 
 MODEL, RECIPE, SAMPLING, PROMPT, APPEARANCE, HIDDEN = "model", "recipe", "sampling", "prompt", "appearance", "hidden"

@@ -21,6 +21,7 @@ SPECULATION = Declaration(
     QT_TRANSLATE_NOOP("Settings", "Draft several tokens cheaply and check them at once."),
     RECIPE,
     "switch",
+    simple=True,
 )
 OWN = Declaration(
     QT_TRANSLATE_NOOP("Settings", "Recipe"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.settings import AppSettings, declaration, default_of, names
+from app.settings import AppSettings, default_of, preferences
 from app.settings_store import SettingsStore
 
 SAVE_AFTER_MS = 400  # a slider sends many values: write once it rests
@@ -41,11 +42,25 @@ class LiveSettings(QObject):
         self._timer.start()
         self.changed.emit(name, getattr(settings, name))
 
+    @Slot()
     def reset(self) -> None:
         """Every setting of the settings page back to its default, save the model, which is not a preference."""
-        for name in names():
-            if declaration(name).kind not in ("hidden", "path"):
-                self.set(name, default_of(name))
+        for name in preferences():
+            self.set(name, default_of(name))
+
+    def reset_group(self, group: str) -> None:
+        """The settings of one group back to their defaults, save the model."""
+        for name in preferences(group):
+            self.set(name, default_of(name))
+
+    def changed_names(self, group: str | None = None) -> tuple[str, ...]:
+        """Settings of the page, or of one group of it, that differ from their defaults."""
+        return tuple(name for name in preferences(group) if getattr(self._current, name) != default_of(name))
+
+    @property
+    def store_folder(self) -> Path:
+        """Where settings are kept."""
+        return self._store.folder
 
     def flush(self) -> None:
         """Write what has not been written yet."""

@@ -36,6 +36,7 @@ class AppSettings:
             MODEL,
             "path",
             reload=True,
+            simple=True,
         ),
     )
     context: int = _setting(
@@ -55,6 +56,7 @@ class AppSettings:
                 (32768, "32k"),
             ),
             reload=True,
+            simple=True,
         ),
     )
     virtual_memory: bool = _setting(
@@ -88,6 +90,7 @@ class AppSettings:
             low=0.0,
             high=2.0,
             step=0.05,
+            simple=True,
         ),
     )
     top_k: int = _setting(
@@ -157,6 +160,7 @@ class AppSettings:
             "number",
             low=1,
             high=131072,
+            simple=True,
         ),
     )
     system_prompt: str = _setting(
@@ -168,6 +172,7 @@ class AppSettings:
             ),
             PROMPT,
             "text",
+            simple=True,
         ),
     )
     theme: str = _setting(
@@ -182,6 +187,7 @@ class AppSettings:
                 ("light", QT_TRANSLATE_NOOP("Settings", "Light")),
                 ("dark", QT_TRANSLATE_NOOP("Settings", "Dark")),
             ),
+            simple=True,
         ),
     )
     keep_ghosts: bool = _setting(
@@ -191,6 +197,7 @@ class AppSettings:
             QT_TRANSLATE_NOOP("Settings", "Rejected guesses stay in the text, struck through, instead of fading."),
             APPEARANCE,
             "switch",
+            simple=True,
         ),
     )
     send_key: str = _setting(
@@ -201,8 +208,10 @@ class AppSettings:
             APPEARANCE,
             "choice",
             choices=(("enter", "Enter"), ("ctrl+enter", "Ctrl+Enter")),
+            simple=True,
         ),
     )
+    expert: bool = _setting(False, _hidden())
     recent_models: tuple[str, ...] = _setting((), _hidden())
     sidebar_visible: bool = _setting(True, _hidden())
     window_geometry: str = _setting("", _hidden())
@@ -255,6 +264,12 @@ _FIELDS = {f.name: f for f in fields(AppSettings)}
 def names() -> tuple[str, ...]:
     """All settings in the order of their declaration."""
     return tuple(_FIELDS)
+
+
+def preferences(group: str | None = None) -> tuple[str, ...]:
+    """The settings of the page, or of one of its groups, without the model, which is not a preference."""
+    shown = (name for name in _FIELDS if declaration(name).kind not in ("hidden", "path"))
+    return tuple(name for name in shown if group is None or declaration(name).group == group)
 
 
 def declaration(name: str) -> Declaration:

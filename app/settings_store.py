@@ -60,7 +60,7 @@ class SettingsStore:
         values = {**self._unknown, **{name: getattr(settings, name) for name in declared.names()}}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            _replace(self.path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+            replace_file(self.path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
         except OSError as error:
             first, self._told = not self._told, True
             return f"Settings will not be kept: {self.path} cannot be written ({_cause(error)})." if first else None
@@ -85,7 +85,7 @@ def _checked_one_by_one(values: dict[str, Any]) -> Loaded:
     return Loaded(settings, tuple(notes))
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
     """Write beside the target, then rename over it: a crash leaves the old file or the new one, never half of one."""
     handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".tmp", dir=path.parent)
     try:

@@ -15,6 +15,8 @@ from app.conversation import Reply
 from app.host import EngineHost
 from app.live_settings import LiveSettings
 from app.model_controller import ModelController
+from app.profile_store import ProfileStore
+from app.profiles import Profiles
 from app.replays import Replays
 from app.reports import Reports
 from app.starter_fetch import StarterFetch
@@ -76,6 +78,7 @@ class MainWindow(QMainWindow):
         self.chat = ChatController(host, settings, self.view, self.composer, self)
         self.replays = Replays(self.chat, self.notices, self)
         self.reports = Reports(self.chat, settings, self.notices, self)
+        self.profiles = Profiles(settings, ProfileStore(settings.store_folder), self)
         self.comparisons = Comparisons(host, self.chat, self.notices, self)
         self._settings_page: SettingsPage | None = None
         self.jobs = JobPanes(host, self)
@@ -144,6 +147,7 @@ class MainWindow(QMainWindow):
         self.composer.speculation_clicked.connect(self._on_speculation_clicked)
         self._settings.changed.connect(self._on_setting)
         self._settings.not_kept.connect(self.notices.tell)
+        self.profiles.not_kept.connect(self.notices.tell)
 
     def _restore(self) -> None:
         """Everything the window shows of what was there before it."""

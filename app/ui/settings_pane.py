@@ -18,6 +18,7 @@ from app.ui.calibration_row import CalibrationRow
 from app.ui.panel import Panel, ToneLabel
 from app.ui.setting_editors import PathEditor, words
 from app.ui.setting_rows import Card, SettingRow
+from app.ui.switches import Segmented
 from app.widgets.icon_button import TextButton
 from engine.records import ModelInfo
 
@@ -51,6 +52,11 @@ class SettingsPane(Panel):
         self.back_button.clicked.connect(self.back)
         self.reset_button = TextButton(self.tr("Reset to defaults"), "ghost", "regenerate")
         self.reset_button.clicked.connect(settings.reset)
+        self.mode = self._mode_switch()
+        self.hidden_note = TextButton("", "ghost")
+        self.hidden_note.clicked.connect(self._show_expert)
+        self.group_resets: dict[str, TextButton] = {}
+        self._recipe_word: ToneLabel | None = None
         self._scroll = QScrollArea()
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setWidgetResizable(True)
@@ -67,6 +73,21 @@ class SettingsPane(Panel):
             row.set_value(getattr(settings.current, name))
         self._show_what_counts()
 
+    def _mode_switch(self) -> Segmented:
+        switch = Segmented(((False, self.tr("Simple")), (True, self.tr("Expert"))))
+        switch.name_all(self.tr("Settings shown"))
+        switch.set_value(self._settings.current.expert)
+        switch.value_changed.connect(self._on_mode)
+        return switch
+
+    @Slot(object)
+    def _on_mode(self, expert: object) -> None:
+        self._settings.set("expert", bool(expert))
+
+    @Slot()
+    def _show_expert(self) -> None:
+        self._settings.set("expert", True)
+
     def _header(self) -> QWidget:
         header = Panel("canvas", "bottom")
         header.setFixedHeight(HEADER_HEIGHT)
@@ -77,6 +98,7 @@ class SettingsPane(Panel):
         row.addWidget(ToneLabel(self.tr("Settings"), "text", PX_TEXT, QFont.Weight.DemiBold))
         row.addStretch(1)
         row.addWidget(self.reset_button)
+        row.addWidget(self.mode, 0, Qt.AlignmentFlag.AlignVCenter)
         return header
 
     def _page(self) -> QWidget:
@@ -86,6 +108,8 @@ class SettingsPane(Panel):
         self._column.setSpacing(0)
         for group, title, beside in GROUPS:
             self._add_group(group, words(title), words(beside))
+        self._column.addSpacing(SPACING_PART)
+        self._column.addWidget(self.hidden_note, 0, Qt.AlignmentFlag.AlignLeft)
         self._column.addStretch(1)
         return page
 
@@ -95,14 +119,40 @@ class SettingsPane(Panel):
         row.setContentsMargins(0, SPACING_WIDE, 0, SPACING_PART)
         row.setSpacing(SPACING_PART)
         row.addWidget(ToneLabel(title, "text", PX_CONTROL, QFont.Weight.DemiBold))
-        row.addWidget(ToneLabel(beside, "text2", PX_LABEL))
+        row.addWidget(self._word_beside(group, beside))
         row.addStretch(1)
+        row.addWidget(self._reset_of(group, title))
         rows: list[QWidget] = [self._row(name) for name in names() if declaration(name).group == group]
         if group == RECIPE:
             rows.insert(1, self.calibration)
         self._titles[group] = heading
         self._column.addWidget(heading)
         self._column.addWidget(Card(rows))
+
+    def _word_beside(self, group: str, beside: str) -> ToneLabel:
+        label = ToneLabel(beside, "text2", PX_LABEL)
+        if group == RECIPE:
+            self._recipe_word = label
+        return label
+
+    def _reset_of(self, group: str, title: str) -> TextButton:
+        """Puts a group back; there only while something in it differs from its default."""
+        button = TextButton(self.tr("Reset"), "ghost", "regenerate")
+        button.setAccessibleName(self.tr("Reset: {group}").replace("{group}", title))
+        button.setToolTip(self.tr("Puts all settings of this group back to their defaults, also those of expert mode."))
+        button.setProperty("group", group)
+        button.clicked.connect(self._on_reset)
+        policy = button.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        button.setSizePolicy(policy)
+        self.group_resets[group] = button
+        return button
+
+    @Slot()
+    def _on_reset(self) -> None:
+        button = self.sender()
+        if button is not None:
+            self._settings.reset_group(button.property("group"))
 
     def _row(self, name: str) -> SettingRow:
         row = SettingRow(name)
@@ -148,6 +198,7 @@ class SettingsPane(Panel):
     def show_model(self, info: ModelInfo | None) -> None:
         """The draft that the loaded model has; what its device has no use for is disabled, with the reason."""
         self.calibration.show_model(info)
+        self._show_owner(info)
         able = info.ingredients if info is not None else None
         obstacle = self.tr("Not possible for this model on this device.")
         for name, counts in usable(able).items() if able is not None else ((name, True) for name in OWN_DIALS[1:]):
@@ -156,15 +207,32 @@ class SettingsPane(Panel):
         widths = self.tr("Not all are possible for this model on this device.")
         self._rows["draft_weight_bits"].set_missing(missing, widths if missing else "")
 
+    def _show_owner(self, info: ModelInfo | None) -> None:
+        """Whose draft settings these are: each model keeps its own."""
+        usual = next(words(beside) for group, _, beside in GROUPS if group == RECIPE)
+        if self._recipe_word is not None:
+            kept = self.tr("{usual}; kept for {model}")
+            named = kept.replace("{usual}", usual).replace("{model}", info.name) if info is not None else usual
+            self._recipe_word.setText(named)
+
     def show_state(self, state: HostState) -> None:
         """What can be done in this state."""
         self.calibration.show_state(state)
 
     def _show_what_counts(self) -> None:
-        """Settings that depend on another one are there only where they count."""
-        self._rows["gamma"].setVisible(self._settings.current.gamma_fixed)
-        for name in OWN_DIALS:
-            self._rows[name].setVisible(self._settings.current.draft_own)
+        """Settings of expert mode, and those that depend on another one, are there only where they count."""
+        settings = self._settings
+        current = settings.current
+        counts = {"gamma": current.gamma_fixed, **dict.fromkeys(OWN_DIALS, current.draft_own)}
+        for name, row in self._rows.items():
+            row.setVisible(counts.get(name, True) and (current.expert or declaration(name).simple))
+        self.mode.set_value(current.expert)
+        for group, button in self.group_resets.items():
+            button.setVisible(bool(settings.changed_names(group)))
+        hidden = [name for name in settings.changed_names() if not declaration(name).simple]
+        text = self.tr("Changed settings of expert mode: {count}. Show them").replace("{count}", str(len(hidden)))
+        self.hidden_note.setText(text)
+        self.hidden_note.setVisible(bool(hidden) and not current.expert)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -54,6 +54,12 @@ def test_every_setting_has_a_named_control(pane: SettingsPane, name: str) -> Non
     assert (editor.focusProxy() or editor).accessibleName() == declaration(name).label
 
 
+def be_expert(live: LiveSettings) -> None:
+    """Show every row, and let the page lay them out."""
+    live.set("expert", True)
+    QApplication.processEvents()
+
+
 def test_help_names_range_and_default() -> None:
     assert help_text(declaration("neuron_share"), 1.0).endswith("10 to 100 %, default 100 %.")
     assert help_text(declaration("gamma"), 4).endswith("1 to 15, default 4.")
@@ -67,6 +73,7 @@ def test_a_click_changes_the_setting(pane: SettingsPane, live: LiveSettings, qtb
     assert isinstance(switch, Switch)
     qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
     assert live.current.speculation is False
+    be_expert(live)
     live.set("draft_own", True)
     qtbot.mouseClick(button(pane, "draft_weight_bits", "Same"), Qt.MouseButton.LeftButton)
     assert live.current.draft_weight_bits == 16
@@ -91,6 +98,7 @@ def test_arrow_keys_move_between_segments(pane: SettingsPane, live: LiveSettings
 
 
 def test_the_fixed_length_is_asked_only_where_it_counts(pane: SettingsPane, live: LiveSettings, qtbot: QtBot) -> None:
+    be_expert(live)
     assert not pane.row("gamma").isVisible()
     qtbot.mouseClick(button(pane, "gamma_fixed", "Fixed"), Qt.MouseButton.LeftButton)
     assert pane.row("gamma").isVisible() and live.current.gamma_fixed
@@ -99,6 +107,7 @@ def test_the_fixed_length_is_asked_only_where_it_counts(pane: SettingsPane, live
 def test_dials_of_ones_own_recipe_are_there_only_where_they_count(
     pane: SettingsPane, live: LiveSettings, qtbot: QtBot
 ) -> None:
+    be_expert(live)
     assert not any(pane.row(name).isVisible() for name in OWN_DIALS)
     qtbot.mouseClick(button(pane, "draft_own", "My own"), Qt.MouseButton.LeftButton)
     assert live.current.draft_own and all(pane.row(name).isVisible() for name in OWN_DIALS)
@@ -109,6 +118,7 @@ def test_dials_of_ones_own_recipe_are_there_only_where_they_count(
 def test_dials_that_the_device_has_no_use_for_are_disabled_with_the_reason(
     pane: SettingsPane, live: LiveSettings, qtbot: QtBot
 ) -> None:
+    be_expert(live)
     live.set("draft_own", True)
     pane.show_model(replace(model_info(), ingredients=Ingredients((16, 4), kv_window=True)))
     reason = "Not possible for this model on this device."
@@ -141,6 +151,7 @@ def test_the_draft_in_use_is_told_and_whether_it_was_measured(pane: SettingsPane
 
 
 def test_a_seed_that_is_no_number_goes_back(pane: SettingsPane, live: LiveSettings, qtbot: QtBot) -> None:
+    be_expert(live)
     field = pane.row("seed").editor
     qtbot.keyClicks(field, "42")
     qtbot.keyClick(field, Qt.Key.Key_Return)
@@ -241,3 +252,84 @@ def test_settings_that_cannot_be_kept_still_count_and_are_told_once(tmp_path: Pa
         live.set("top_k", value)
         live.flush()
     assert live.current.top_k == 2 and len(told) == 1 and "will not be kept" in told[0]
+
+
+# Simple and expert mode
+
+
+def shown(pane: SettingsPane) -> set[str]:
+    return {name for name in SHOWN if pane.row(name).isVisible()}
+
+
+def test_simple_mode_shows_what_everyone_needs(pane: SettingsPane, live: LiveSettings) -> None:
+    assert not live.current.expert
+    simple = {"model", "context", "speculation", "temperature", "max_new_tokens", "system_prompt", "theme"}
+    assert shown(pane) == simple | {"keep_ghosts", "send_key"}
+    assert pane.calibration.isVisible()
+
+
+def test_expert_mode_shows_everything_that_counts(pane: SettingsPane, live: LiveSettings, qtbot: QtBot) -> None:
+    qtbot.mouseClick(mode(pane, "Expert"), Qt.MouseButton.LeftButton)
+    assert live.current.expert and shown(pane) == set(SHOWN) - {"gamma", *OWN_DIALS}
+    live.set("gamma_fixed", True)
+    live.set("draft_own", True)
+    assert shown(pane) == set(SHOWN)
+    qtbot.mouseClick(mode(pane, "Simple"), Qt.MouseButton.LeftButton)
+    assert not live.current.expert and "gamma" not in shown(pane) and "top_k" not in shown(pane)
+    assert live.current.gamma_fixed and live.current.draft_own  # hiding changes nothing
+
+
+def mode(pane: SettingsPane, words: str) -> QAbstractButton:
+    return next(found for found in pane.mode.findChildren(QAbstractButton) if found.text() == words)
+
+
+def test_simple_mode_tells_of_changes_it_does_not_show(pane: SettingsPane, live: LiveSettings, qtbot: QtBot) -> None:
+    assert not pane.hidden_note.isVisible()
+    live.set("temperature", 1.0)
+    assert not pane.hidden_note.isVisible()
+    live.set("top_k", 5)
+    live.set("gamma", 9)
+    assert pane.hidden_note.isVisible()
+    assert pane.hidden_note.text() == "Changed settings of expert mode: 2. Show them"
+    qtbot.mouseClick(pane.hidden_note, Qt.MouseButton.LeftButton)
+    assert live.current.expert and pane.row("top_k").isVisible() and not pane.hidden_note.isVisible()
+
+
+def test_the_mode_has_a_name_for_screen_readers(pane: SettingsPane) -> None:
+    assert {found.accessibleName() for found in pane.mode.findChildren(QAbstractButton)} == {
+        "Settings shown: Simple",
+        "Settings shown: Expert",
+    }
+
+
+# Reset by group
+
+
+def test_each_group_is_reset_alone(pane: SettingsPane, live: LiveSettings, qtbot: QtBot) -> None:
+    assert not any(found.isVisible() for found in pane.group_resets.values())
+    for name, value in {"temperature": 1.0, "top_k": 5, "gamma": 9, "theme": "dark"}.items():
+        live.set(name, value)
+    assert {group for group, found in pane.group_resets.items() if found.isVisible()} == {
+        "sampling",
+        "recipe",
+        "appearance",
+    }
+    qtbot.mouseClick(pane.group_resets["sampling"], Qt.MouseButton.LeftButton)
+    assert live.current == AppSettings(gamma=9, theme="dark")
+    assert not pane.group_resets["sampling"].isVisible() and pane.group_resets["recipe"].isVisible()
+
+
+def test_resetting_the_model_group_keeps_the_model(pane: SettingsPane, live: LiveSettings, qtbot: QtBot) -> None:
+    live.set("model", "/m")
+    assert not pane.group_resets["model"].isVisible()
+    live.set("context", 4096)
+    qtbot.mouseClick(pane.group_resets["model"], Qt.MouseButton.LeftButton)
+    assert live.current == AppSettings(model="/m")
+
+
+def test_the_recipe_names_the_model_it_is_kept_for(pane: SettingsPane) -> None:
+    assert pane._recipe_word is not None
+    pane.show_model(model_info())
+    assert pane._recipe_word.text() == "how the cheap variant is made; kept for SmolLM2 135M Instruct"
+    pane.show_model(None)
+    assert pane._recipe_word.text() == "how the cheap variant is made"

@@ -54,6 +54,7 @@ def test_every_setting_survives_the_file(store: SettingsStore) -> None:
         theme="dark",
         keep_ghosts=True,
         send_key="ctrl+enter",
+        expert=True,
         recent_models=("/a", "/b"),
         sidebar_visible=False,
         window_geometry="AAAA",

@@ -177,6 +177,7 @@ class SettingsPane(Panel):
     @Slot()
     def _scroll_to_wanted(self) -> None:
         self._scroll.verticalScrollBar().setValue(self._titles[self._wanted].y())
+        self.group_in_view.emit(self._wanted)  # also where the page is too short to bring it to the top
 
     @Slot(str, object)
     def _on_edited(self, name: str, value: Any) -> None:

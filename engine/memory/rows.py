@@ -63,7 +63,8 @@ class Rows:
         rows = min(rows, self._storage.size.rows)
         if rows <= self.room:
             return
-        self._keep_to_budget(rows)
+        if self.current.conversation is not None:  # work on the side costs no conversation its rows
+            self._keep_to_budget(rows)
         while True:
             try:
                 created = self._storage.resize(self.current.index, rows)

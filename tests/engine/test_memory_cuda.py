@@ -219,14 +219,21 @@ def test_sampled_replies_and_edits_equal_a_fresh_engines(folder: Path) -> None:
 
 
 @contextmanager
-def full_card(room: int) -> Iterator[None]:
-    """While entered, the card has no more than `room` bytes free."""
-    held = [torch.empty((free() - room) >> 21 << 21, dtype=torch.uint8, device="cuda")]
+def full_card(pages_left: int) -> Iterator[None]:
+    """While entered, no more than so many pages of the card can be had."""
+    pages, held = CudaPages(card()), []
+    free()
+    try:
+        while True:
+            held.append(pages._create())
+    except PageError:
+        for _ in range(pages_left):
+            pages.release(held.pop())
     try:
         yield
     finally:
-        held.clear()  # a failure keeps this frame, and must not keep the memory
-        torch.cuda.empty_cache()
+        for handle in held:
+            pages.release(handle)
 
 
 def test_when_the_card_is_full_the_reply_ends_with_figures_and_the_next_works(folder: Path) -> None:
@@ -234,8 +241,7 @@ def test_when_the_card_is_full_the_reply_ends_with_figures_and_the_next_works(fo
         whole = chat(engine, 1, FIRST, 400)
         engine.forget()
         time.sleep(1.5)
-        room = 3 * memory(engine).page_bytes + (1 << 20)
-        with full_card(room):
+        with full_card(4):  # enough for the first page of each of the three layers, not for the second
             broken = chat(engine, 1, FIRST, 400)
             short = chat(engine, 1, FIRST[:20], 20)
         assert broken.finished.reason is StopReason.FAILED, broken.finished

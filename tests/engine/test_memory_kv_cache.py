@@ -185,6 +185,9 @@ def test_work_on_the_side_disturbs_no_conversation(cache: KvCache) -> None:
         write_rows(cache, 0, 50, 8.0)
         assert cache.report().mapped > STEP
     assert cache.report().mapped == STEP and cache.ids == (1, 2, 3, 4)
+    with cache.scratch():
+        cache.ensure(SIZE.rows)
+        assert cache.report().conversations == 1, "even where both together take more than one may"
     with cache.working():
         write_rows(cache, 4, 60, 9.0)
     assert cache.report().mapped == STEP

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from figures import MARK, ROOT, Figure, conditions, table
 
-SCRIPTS = ("starter_load", "first_paint", "first_token", "speculation", "stop_latency", "ui_stream")
+SCRIPTS = ("starter_load", "first_paint", "first_token", "speculation", "stop_latency", "kv_memory", "ui_stream")
 
 
 def figures_of(script: str, *arguments: str) -> list[Figure]:

@@ -144,6 +144,12 @@ class ChatController(QObject):
             self._show_reply(turn, turn.reply)
         self.chats_changed.emit()
 
+    @property
+    def last_finished(self) -> Turn | None:
+        """The last turn of the open chat whose reply is over."""
+        turns = reversed(self.chats.current.turns)
+        return next((turn for turn in turns if turn.reply is not None and turn.reply.finished is not None), None)
+
     def view_of(self, reply_id: int) -> ReplyView | None:
         """The view of a reply of the open chat."""
         return self._shown.get(reply_id)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.conversation import Reply
 from app.host import EngineHost
 from app.states import HostState
-from engine.comparison import Comparison, first_difference
+from engine.comparison import Comparison, equal_from
 from engine.recording import joined_ids
 from engine.records import Event, StopReason
 from engine.settings import GenerateRequest
@@ -57,6 +57,9 @@ class CompareRun(QObject):
         self._seed = 0
         self.plain: Reply | None = None
         self.fast: Reply | None = None
+        self._plain_ids: list[int] = []
+        self._fast_ids: list[int] = []
+        self._equal = 0  # leading tokens found equal
         host.events_ready.connect(self._on_events)
         host.reply_refused.connect(self._on_refused)
         host.state_changed.connect(self._on_state)
@@ -75,6 +78,7 @@ class CompareRun(QObject):
             return False
         self._request, self._seed = request, seed
         self.plain, self.fast = Reply(reply_id), None
+        self._plain_ids, self._fast_ids, self._equal = [], [], 0
         return True
 
     @Slot()
@@ -83,20 +87,17 @@ class CompareRun(QObject):
         if self.running:
             self._host.stop()
 
-    @property
-    def ids(self) -> tuple[list[int], list[int]]:
-        """The tokens of both replies so far."""
-        return joined_ids(self.plain.events if self.plain else ()), joined_ids(self.fast.events if self.fast else ())
-
     def outcome(self) -> Comparison:
         """What can be said by now."""
-        plain, fast = self.ids
+        plain, fast = self._plain_ids, self._fast_ids
         ends = [reply.finished for reply in (self.plain, self.fast) if reply is not None]
         whole = len(ends) == 2 and all(end is not None and end.reason not in BROKEN_OFF for end in ends)
-        difference = first_difference(plain, fast, partial=not whole)
+        self._equal += equal_from(plain, fast, self._equal)
+        both = min(len(plain), len(fast))
+        differs = self._equal < both or (whole and len(plain) != len(fast))
         return Comparison(
-            compared=min(len(plain), len(fast)) if difference is None else difference,
-            difference=difference,
+            compared=self._equal,
+            difference=self._equal if differs else None,
             plain_tokens=len(plain),
             speculative_tokens=len(fast),
             plain_seconds=_seconds(self.plain),
@@ -106,10 +107,12 @@ class CompareRun(QObject):
 
     @Slot(int, object)
     def _on_events(self, reply_id: int, events: list[Event]) -> None:
-        for reply, came in ((self.plain, self.plain_came), (self.fast, self.fast_came)):
+        sides = ((self.plain, self._plain_ids, self.plain_came), (self.fast, self._fast_ids, self.fast_came))
+        for reply, ids, came in sides:
             if self.running and reply is not None and reply.reply_id == reply_id:
                 for event in events:
                     reply.append(event)
+                ids += joined_ids(events)
                 came.emit(events)
                 self._after(reply)
 

@@ -67,12 +67,19 @@ class Replays(QObject):
         if turn is None or turn.reply is None or view is None or turn.reply.finished is None:
             return False
         self.close()
+        view.set_old(False)  # its marks are what there is to see
         running = self._running = _Running(self, view, turn.reply, turn)
         running.bar.set_speed(speed)
         running.bar.closed.connect(self.close)
         view.destroyed.connect(self._on_gone)
         running.replay.play()
         return True
+
+    @Slot()
+    def start_last(self) -> bool:
+        """Play the last finished reply of the open chat; False where there is none."""
+        turn = self._chat.last_finished
+        return turn is not None and turn.reply is not None and self.start(turn.reply.reply_id)
 
     @Slot()
     def pause(self) -> None:

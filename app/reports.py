@@ -55,17 +55,24 @@ class Reports(QObject):
     @Slot()
     def _on_requested(self) -> None:
         view = self.sender()
-        if not isinstance(view, ReplyView):
-            return
-        turn = self._chat.chats.current.turn(view.property("replyId"))
+        if isinstance(view, ReplyView):
+            self._export(self._chat.chats.current.turn(view.property("replyId")))
+
+    @Slot()
+    def export_last(self) -> None:
+        """The report of the last finished reply of the open chat."""
+        self._export(self._chat.last_finished)
+
+    def _export(self, turn: Turn | None) -> None:
+        """Ask where to and write."""
         if turn is None:
             return
         made = datetime.now().astimezone().replace(microsecond=0)
         path = self.ask(self._window, f"specular-report-{made:%Y-%m-%d-%H%M%S}.html")
         if path:
-            self._write(Path(path), turn, view, made)
+            self._write(Path(path), turn, made)
 
-    def _write(self, path: Path, turn: Turn, view: ReplyView, made: datetime) -> None:
+    def _write(self, path: Path, turn: Turn, made: datetime) -> None:
         """Write, and say where or why not."""
         try:
             keep = self._settings.current.keep_ghosts
@@ -74,4 +81,6 @@ class Reports(QObject):
             self._notices.tell(str(error))
             return
         words = self.tr("report saved as {page}, with .png and .json beside it").replace("{page}", files[0].name)
-        view.set_note(" · ".join(filter(None, [reply_note(turn), words])))
+        view = self._chat.view_of(turn.reply.reply_id) if turn.reply is not None else None
+        if view is not None:
+            view.set_note(" · ".join(filter(None, [reply_note(turn), words])))

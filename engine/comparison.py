@@ -37,9 +37,11 @@ class Comparison:
         return self.plain_seconds / self.speculative_seconds
 
 
-def first_difference(plain: Sequence[int], other: Sequence[int], *, partial: bool) -> int | None:
-    """Place of the first token that differs, None where there is none; `partial` when one of them is unfinished."""
-    for place, (left, right) in enumerate(zip(plain, other, strict=False)):
-        if left != right:
-            return place
-    return None if partial or len(plain) == len(other) else min(len(plain), len(other))
+def equal_from(plain: Sequence[int], other: Sequence[int], start: int) -> int:
+    """How many tokens from place `start` on are the same in both, up to the first that is not or the shorter's end."""
+    count = 0
+    for place in range(start, min(len(plain), len(other))):
+        if plain[place] != other[place]:
+            break
+        count += 1
+    return count

@@ -88,8 +88,8 @@ def event_times(events: Sequence[Event]) -> tuple[float, ...]:
 
 
 def portable(model: ModelInfo) -> ModelInfo:
-    """The model without the folders it lies in, which are nobody else's business."""
-    return replace(model, path=model.path.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1])
+    """The model without the folders it lies in, which are nobody else's business; its notes may name them too."""
+    return replace(model, notes=(), path=model.path.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1])
 
 
 def to_json(recording: Recording) -> str:

@@ -140,6 +140,8 @@ class MainWindow(QMainWindow):
         self.side_bar.settings.connect(self.show_settings)
         self.top_bar.toggle_sidebar.connect(self.toggle_sidebar)
         self.top_bar.prove.connect(self.jobs.prove)
+        self.top_bar.replay.connect(self.replays.start_last)
+        self.top_bar.report.connect(self.reports.export_last)
         self.top_bar.toggle_theme.connect(self.toggle_theme)
         self.top_bar.settings.connect(self.show_settings)
         ModelDrop(self).dropped.connect(self.models.load)
@@ -295,6 +297,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_chats(self) -> None:
+        self.top_bar.show_finished(self.chat.last_finished is not None)
         chats, busy = self.chat.chats, self.chat.busy_chat
         self.side_bar.show_chats(chats.chats, chats.current.chat_id, busy.chat_id if busy else None)
 

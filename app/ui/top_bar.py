@@ -14,13 +14,16 @@ from app.widgets.icon_button import IconButton, TextButton
 
 HEIGHT = 48
 NARROW = 560
+WIDE = 760
 
 
 class TopBar(Panel):
-    """Signals: toggle_sidebar(), prove(), toggle_theme(), settings()."""
+    """Signals: toggle_sidebar(), prove(), replay() and report() of the last reply, toggle_theme(), settings()."""
 
     toggle_sidebar = Signal()
     prove = Signal()
+    replay = Signal()
+    report = Signal()
     toggle_theme = Signal()
     settings = Signal()
 
@@ -32,6 +35,12 @@ class TopBar(Panel):
         self.chip = ModelChip()
         self.prove_button = TextButton(self.tr("Prove it"), "ghost", "prove")
         self.prove_button.clicked.connect(self.prove)
+        self.replay_button = TextButton(self.tr("Replay"), "ghost", "play")
+        self.replay_button.setToolTip(self.tr("Play the last reply again, as it was written"))
+        self.replay_button.clicked.connect(self.replay)
+        self.report_button = TextButton(self.tr("Report"), "ghost", "report")
+        self.report_button.setToolTip(self.tr("Export the last reply as a page, a picture and a replay"))
+        self.report_button.clicked.connect(self.report)
         self.theme_button = IconButton("moon", self.tr("Dark theme"))
         self.theme_button.clicked.connect(self.toggle_theme)
         self.settings_button = IconButton("settings", self.tr("Settings (Ctrl+,)"))
@@ -42,11 +51,13 @@ class TopBar(Panel):
         row.addWidget(self.sidebar_button)
         row.addWidget(self.chip)
         row.addStretch(1)
-        row.addWidget(self.prove_button)
+        for button in (self.prove_button, self.replay_button, self.report_button):
+            row.addWidget(button)
         row.addWidget(self.theme_button)
         row.addWidget(self.settings_button)
         self._dress()
         self.show_state(HostState.NO_MODEL)
+        self.show_finished(False)
 
     def show_state(self, state: HostState) -> None:
         """What can be done in this state."""
@@ -59,10 +70,17 @@ class TopBar(Panel):
             else self.tr("Possible when a model is loaded and no reply is being written")
         )
 
+    def show_finished(self, finished: bool) -> None:
+        """Whether the open chat has a reply that is over."""
+        self.replay_button.setEnabled(finished)
+        self.report_button.setEnabled(finished)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.chip.set_narrow(self.width() < NARROW)
         self.prove_button.setVisible(self.width() >= NARROW)
+        for button in (self.replay_button, self.report_button):  # both are in the reply's own menu too
+            button.setVisible(self.width() >= WIDE)
 
     def _dress(self) -> None:
         dark = active().dark

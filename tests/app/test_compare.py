@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import pytest
 from fake_engine import FakeEngine, Recording, paris, text_of
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 from window_bench import Bench, BenchMaker
 
 from app.recorded import recording_of
@@ -19,6 +21,7 @@ from engine.errors import PromptTooLong
 from engine.records import Event
 from engine.settings import GenerateRequest
 from engine.statistics import ReplyStatistics
+from reply_builders import cycle, finished, long_reply
 
 ANSWER = text_of(paris().events())
 
@@ -291,6 +294,25 @@ def test_the_outcome_goes_with_the_reply_and_ends_with_it(benches: BenchMaker) -
     next(turn for turn in bench.view.turns() if isinstance(turn, ReplyView)).regenerate_button.click()
     bench.reach(HostState.READY)
     assert kept(bench) is None and "compared" not in figures(bench)
+
+
+def test_twenty_thousand_tokens_and_a_line_without_a_space_keep_the_sides_as_they_are(benches: BenchMaker) -> None:
+    bench = asked(benches, TwoWays())
+    pane = ComparePane(bench.host, bench.window)
+    pane.show()
+    widths = pane.plain.width(), pane.fast.width(), pane.width()
+    longest = 0.0
+    events: list[Event] = [cycle(0, ["w" * 20_000], " and"), *long_reply(20_000), finished()]
+    for start in range(0, len(events), 60):  # what comes at 300 tokens a second in a second
+        began = time.perf_counter()
+        pane.fast.append_many(events[start : start + 60])
+        QApplication.processEvents()
+        longest = max(longest, time.perf_counter() - began)
+    assert (pane.plain.width(), pane.fast.width(), pane.width()) == widths
+    assert pane.fast.tokens == 20_002 and longest < 0.3
+    bar = pane.fast._area.verticalScrollBar()
+    assert bar.value() == bar.maximum() > 10_000
+    pane.close()
 
 
 def in_the_first(bench: Bench, engine: TwoWays) -> None:

@@ -270,3 +270,29 @@ def test_the_demo_alone_loads_no_model(qtbot: QtBot, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(MainWindow, "show_demo", show_and_close)
     assert main(["--demo"], lambda: engine) == 0
     assert engine.loads == []
+
+
+def test_the_top_bar_replays_the_last_reply_of_the_open_chat(benches: BenchMaker) -> None:
+    bench = benches()
+    button = bench.window.top_bar.replay_button
+    assert not button.isEnabled()
+    bench.ready()
+    bench.ask("What is the capital of France?")
+    bench.ask("And of Spain?")
+    assert button.isEnabled()
+    bench.qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert replaying(bench).playing and bench.said[1] == ANSWER and bench.said[3] == ""
+    bench.window.replays.close()
+    bench.window.new_action.trigger()
+    assert not button.isEnabled() and not bench.window.top_bar.report_button.isEnabled()
+
+
+def test_an_old_reply_shows_its_marks_while_it_is_replayed(benches: BenchMaker) -> None:
+    bench = asked(benches)
+    bench.ask("And of Spain?")
+    first = replies(bench)[0]
+    assert not first.timeline.isVisible()
+    choose(first, "Replay")
+    replaying(bench).seek(0.2)
+    assert first.timeline.isVisible() and first.text._tinted
+    bench.window.replays.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from fake_engine import paris
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -215,6 +216,20 @@ def test_a_very_long_reply_is_reported_and_its_picture_cut(qapp: QApplication, q
     assert read_recording(files[2]).text == reply.text
 
 
+@pytest.mark.parametrize("prompt", ["x" * 20_000, "short"])
+def test_a_line_without_a_space_does_not_widen_the_picture(
+    qapp: QApplication, qtbot: QtBot, tmp_path: Path, prompt: str
+) -> None:
+    theme.apply(qapp, "light")
+    reply = recording(cycle(0, ["y" * 20_000], "z" * 300), finished(), prompt=prompt)
+    files = write_report(tmp_path / "wide.html", reply, keep_ghosts=False, made=NOW)
+    image = QImage(str(files[1]))
+    assert image.width() in (768, 1536) and image.height() > 20_300 / 90 * 20
+    edge = image.width() - 8
+    assert {image.pixelColor(edge, y).name() for y in range(0, image.height(), 7)} == {theme.LIGHT.canvas.lower()}
+    assert "overflow-wrap: anywhere" in files[0].read_text("utf-8")
+
+
 # In the window
 
 
@@ -242,6 +257,14 @@ def test_one_action_writes_page_picture_and_replay(asked: Bench, tmp_path: Path)
     assert "Paris, a city on" in Reader((tmp_path / "run.html").read_text("utf-8")).said
     ask_and_export(asked, tmp_path / "run.html")  # an earlier report is replaced
     assert asked.banner == ""
+
+
+def test_the_top_bar_exports_the_last_reply(asked: Bench, tmp_path: Path) -> None:
+    asked.ask("And of Spain?")
+    asked.window.reports.ask = lambda _, name: str(tmp_path / name)
+    asked.qtbot.mouseClick(asked.window.top_bar.report_button, Qt.MouseButton.LeftButton)
+    written = list(tmp_path.glob("specular-report-*.json"))
+    assert len(written) == 1 and read_recording(written[0]).prompt == "And of Spain?"
 
 
 def test_nothing_is_written_when_the_user_thinks_better(asked: Bench, tmp_path: Path) -> None:

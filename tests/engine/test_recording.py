@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.comparison import Comparison, first_difference
+from engine.comparison import Comparison, equal_from
 from engine.errors import RecordingError
 from engine.recipe import Ingredients, Recipe
 from engine.recording import Recording, event_times, read_recording, to_json, write_recording
@@ -62,6 +62,8 @@ def test_a_recording_survives_the_file(path: Path) -> None:
 
 def test_the_folder_of_a_model_does_not_leave_the_computer(path: Path) -> None:
     assert "someone" not in path.read_text()
+    noted = replace(INFO, notes=("The saved recipe /home/someone/r.json is damaged.",))
+    assert "someone" not in to_json(recording(model=noted))
     windows = replace(INFO, path="C:\\Users\\someone\\tiny.gguf")
     assert "someone" not in to_json(recording(model=windows))
 
@@ -180,11 +182,11 @@ def test_a_field_added_later_takes_its_default(path: Path) -> None:
         read_recording(path)
 
 
-def test_first_difference() -> None:
-    assert first_difference([1, 2, 3], [1, 2, 3], partial=False) is None
-    assert first_difference([1, 2, 3], [1, 9, 3], partial=True) == 1
-    assert first_difference([1, 2, 3], [1, 2], partial=False) == 2
-    assert first_difference([1, 2, 3], [1, 2], partial=True) is None
+def test_equal_tokens_are_counted_on_from_where_one_was() -> None:
+    assert equal_from([1, 2, 3], [1, 2, 3, 4], 0) == 3
+    assert equal_from([1, 2, 3], [1, 9, 3], 0) == 1
+    assert equal_from([1, 2, 3], [1, 9, 3], 2) == 1
+    assert equal_from([1, 2], [1, 2, 3], 2) == equal_from([], [1], 0) == 0
 
 
 def test_a_comparison_claims_identity_only_for_whole_equal_replies() -> None:

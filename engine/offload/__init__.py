@@ -1,0 +1,1 @@
+"""Models larger than the fast memory: which parts stay there, which are brought in for every full pass."""

@@ -1,4 +1,4 @@
-"""A plan: where each part of a model lies, what that takes of the fast memory, and how fast it should be. Plain data."""
+"""A plan: where each part of a model lies, what that takes of the fast memory, and how fast it should be."""
 
 from __future__ import annotations
 

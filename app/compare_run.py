@@ -14,7 +14,7 @@ from engine.recording import joined_ids
 from engine.records import Event, StopReason
 from engine.settings import GenerateRequest
 
-CONVERSATION = -1  # of its own, so that the chats keep their rows in the KV cache
+CONVERSATION = -1  # of its own, so that the chats keep their rows in the KV cache; it gives way when they need room
 BROKEN_OFF = (StopReason.STOPPED, StopReason.FAILED)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QObject, QStandardPaths, Slot
+from PySide6.QtCore import QCoreApplication, QObject, QStandardPaths, Qt, Slot
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.chat_controller import ChatController
@@ -74,12 +75,15 @@ class Reports(QObject):
 
     def _write(self, path: Path, turn: Turn, made: datetime) -> None:
         """Write, and say where or why not."""
+        QGuiApplication.setOverrideCursor(Qt.CursorShape.WaitCursor)  # some seconds for 20,000 tokens
         try:
             keep = self._settings.current.keep_ghosts
             files = write_report(path, recording_of(turn), keep_ghosts=keep, made=made)
         except RecordingError as error:
             self._notices.tell(str(error))
             return
+        finally:
+            QGuiApplication.restoreOverrideCursor()
         words = self.tr("report saved as {page}, with .png and .json beside it").replace("{page}", files[0].name)
         view = self._chat.view_of(turn.reply.reply_id) if turn.reply is not None else None
         if view is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import types
+from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -32,56 +33,103 @@ def from_plain(kind: type[T], value: Any, where: str) -> T:
 
     `where` names the value in errors. Raises Misfit for anything unknown, missing or of another type.
     """
-    if not isinstance(value, dict):
-        raise Misfit(f"its {where} is no object")
-    hints, known = _hints(kind), {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    for name in value:
-        if name not in known:
-            raise Misfit(f"its {where} has an unknown field {name[:40]!r}")
-    given = {name: _converted(hints[name], item, f"{where}.{name}") for name, item in value.items()}
-    for name, field in known.items():
-        if name not in given and field.default is MISSING and field.default_factory is MISSING:
-            raise Misfit(f"its {where}.{name} is missing")
-    return kind(**given)
+    wanted: Any = kind
+    try:
+        made: T = _reader(wanted)(value)
+    except Misfit as error:
+        raise Misfit(f"its {where}{error}") from None
+    return made
+
+
+Reader = Callable[[Any], Any]
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def _converted(wanted: Any, value: Any, where: str) -> Any:
+def _reader(wanted: Any) -> Reader:
+    """What reads values of a type; made once a type. It raises Misfit with the place below the value and the reason."""
     origin = get_origin(wanted)
     if origin in (Union, types.UnionType):
-        options = get_args(wanted)
-        if value is None and type(None) in options:
-            return None
-        return _converted(next(option for option in options if option is not type(None)), value, where)
+        return _optional(_reader(next(option for option in get_args(wanted) if option is not type(None))))
     if origin is tuple:
-        if not isinstance(value, list):
-            raise Misfit(f"its {where} is no list")
-        item_type = get_args(wanted)[0]
-        return tuple([_converted(item_type, item, where) for item in value])
+        return _list(_reader(get_args(wanted)[0]))
     if is_dataclass(wanted):
-        return from_plain(wanted, value, where)  # type: ignore[arg-type]
+        return _object(wanted)
     if isinstance(wanted, type) and issubclass(wanted, Enum):
-        if value not in [member.value for member in wanted]:
-            raise Misfit(f"its {where} is none of its choices")
-        return wanted(value)
-    return _scalar(wanted, value, where)
-
-
-def _scalar(wanted: Any, value: Any, where: str) -> Any:
+        return _choice(wanted)
     if wanted is float:
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
-            return float(value)
-        raise Misfit(f"its {where} is no number")
-    if wanted in (int, bool, str):
-        if type(value) is wanted and not (wanted is int and abs(value) >= 2**63):
-            return value
-        names = {int: "no whole number", bool: "neither true nor false", str: "no text"}
-        raise Misfit(f"its {where} is {names[wanted]}")
-    raise TypeError(f"{where}: values of type {wanted} cannot be read")
+        return _number
+    if wanted in _SCALARS:
+        return _scalar(wanted, _SCALARS[wanted])
+    raise TypeError(f"Values of type {wanted} cannot be read.")
+
+
+def _object(kind: Any) -> Reader:
+    hints = get_type_hints(kind)
+    readers = {f.name: _reader(hints[f.name]) for f in fields(kind)}
+    needed = [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise Misfit(" is no object")
+        given = {}
+        for name, item in value.items():
+            reader = readers.get(name)
+            if reader is None:
+                raise Misfit(f" has an unknown field {name[:40]!r}")
+            try:
+                given[name] = reader(item)
+            except Misfit as error:
+                raise Misfit(f".{name}{error}") from None
+        for name in needed:
+            if name not in given:
+                raise Misfit(f".{name} is missing")
+        return kind(**given)
+
+    return read
+
+
+def _optional(reader: Reader) -> Reader:
+    return lambda value: None if value is None else reader(value)
+
+
+def _list(reader: Reader) -> Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, list):
+            raise Misfit(" is no list")
+        return tuple([reader(item) for item in value])
+
+    return read
+
+
+def _choice(kind: type[Enum]) -> Reader:
+    members = {member.value: member for member in kind}
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str) or value not in members:
+            raise Misfit(" is none of its choices")
+        return members[value]
+
+    return read
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
+        return float(value)
+    raise Misfit(" is no number")
+
+
+_SCALARS = {int: " is no whole number", bool: " is neither true nor false", str: " is no text"}
+
+
+def _scalar(wanted: Any, complaint: str) -> Reader:
+    whole = wanted is int
+
+    def read(value: Any) -> Any:
+        if type(value) is not wanted or (whole and not -(2**63) < value < 2**63):
+            raise Misfit(complaint)
+        return value
+
+    return read
 
 
 def is_time(value: float) -> bool:

@@ -63,9 +63,7 @@ class Comparisons(QObject):
         """Kept with the chat; a comparison in which nothing was compared says nothing."""
         if self._compared is None or (outcome.compared == 0 and outcome.difference is None):
             return
-        turn, reply = self._compared
-        if turn.reply is not reply:
-            return  # it has been written anew since
+        turn, reply = self._compared  # nothing can be written anew while the engine is taken
         turn.comparison = outcome
         view = self._chat.view_of(reply.reply_id)
         if view is not None:

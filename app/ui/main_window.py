@@ -308,6 +308,8 @@ class MainWindow(QMainWindow):
             self.chat.stop()
         elif self.in_settings:
             self.show_chat()
+        else:
+            self.replays.close()
 
     @Slot()
     def _on_sampling_clicked(self) -> None:

@@ -155,6 +155,17 @@ def test_scrubbing_leaves_no_guess_fading(stage: Stage) -> None:
     assert " was" in stage.view.text.toPlainText()
 
 
+def test_ghosts_of_what_is_taken_back_are_forgotten(stage: Stage) -> None:
+    stage.view.set_keep_ghosts(True)
+    stage.replay.seek(9)
+    stage.replay.seek(0.0)
+    stage.view.set_keep_ghosts(False)
+    assert stage.view.text.toPlainText() == "" and not stage.view.text._ticks
+    stage.replay.seek(0.3)
+    stage.view.set_keep_ghosts(True)
+    assert " was" in stage.view.text.toPlainText()
+
+
 def test_steps_go_from_cycle_to_cycle(stage: Stage) -> None:
     ends = [0.0, *TIMES[2:]]
     for end in ends[1:-1]:

@@ -107,6 +107,16 @@ def test_any_reply_is_replayed_in_its_place(benches: BenchMaker) -> None:
     assert not view.findChildren(ReplayBar)[0].isVisible()
 
 
+def test_escape_ends_a_replay_but_first_leaves_the_settings(benches: BenchMaker) -> None:
+    bench = asked(benches)
+    choose(replies(bench)[0], "Replay")
+    bench.window.show_settings()
+    bench.window.escape_action.trigger()
+    assert not bench.window.in_settings and bench.window.replays.replay is not None
+    bench.window.escape_action.trigger()
+    assert bench.window.replays.replay is None and bench.said[1] == ANSWER
+
+
 def test_a_second_replay_ends_the_first(benches: BenchMaker) -> None:
     bench = asked(benches)
     bench.ask("And of Spain?")

@@ -26,7 +26,7 @@ from engine.positions import acceptance_by_place
 from engine.recording import Recording, event_times, read_recording
 from engine.records import Event, ModelInfo, PrefillProgress, StopReason
 from engine.settings import Sampling, Speculation
-from reply_builders import cycle, finished, long_reply
+from reply_builders import cycle, finished, long_reply, sibling_cycle
 
 NOW = datetime(2026, 12, 1, 3, 40, tzinfo=timezone.utc)
 VOID = {"meta", "rect", "circle", "path", "line", "polygon", "polyline", "br"}
@@ -120,6 +120,13 @@ def test_counts_and_figures_agree_with_the_records() -> None:
 def _bold(text: str) -> tuple[list[str], list[str]]:
     found = re.findall(r"<(b)>(.*?)</b>", text)
     return [tag for tag, _ in found], [inside for _, inside in found]
+
+
+def test_a_second_choice_does_not_count_as_the_chains() -> None:
+    read = Reader(made(sibling_cycle(0, [" one"], " two", " three", [" wrong", " more"]), finished()))
+    kinds = [a["class"] for tag, a in read.elements if tag in ("circle", "path", "rect") and a.get("r") != "3"]
+    assert kinds[:4] == ["accepteddot", "wrong", "untesteddot", "bonusdot"]
+    assert " one two three" in read.said and read.of("rejected")[0] == "wrong" and "two" in read.of("accepted")
 
 
 HOSTILE = [

@@ -9,7 +9,7 @@ import torch
 from engine.errors import LoadCancelled
 from engine.kernels.triton.draft_packing import pack
 from engine.kernels.triton.draft_step import DraftLayer, DraftMatrix, DraftModel, DraftNorm, reduced
-from engine.kernels.triton.step_memory import FusedModel
+from engine.kernels.triton.step_memory import FusedLayer, FusedModel
 from engine.lowbit.codes import group_of
 from engine.lowbit.rounding import feedback_of, round_matrix
 from engine.lowbit.rounding_rule import FEEDBACK_COLUMNS
@@ -25,8 +25,11 @@ def four_bit_copy(
     inputs: Iterator[Tensor],
     progress: Callable[[LoadProgress], None],
     cancelled: Callable[[], bool],
+    whole: Callable[[int, FusedLayer], FusedLayer] = lambda number, layer: layer,
 ) -> DraftModel:
     """Round every matrix of the model to four bits, on its card. Raises LoadCancelled between two layers.
+
+    whole: a layer, by number, with all of its matrices on the card; some may be streamed otherwise.
 
     inputs: of each matrix in the order of a pass (qkv, output, gate and up, down, …, the output matrix) on some real
     text, float32 [tokens, K]; the first token's do not count.
@@ -39,7 +42,8 @@ def four_bit_copy(
         return pack(round_matrix(weight, BITS, group_of(columns), seen.square().mean(0), feedback), bias)
 
     layers = []
-    for done, layer in enumerate(model.layers):
+    for done, streamed in enumerate(model.layers):
+        layer = whole(done, streamed)
         if cancelled():
             raise LoadCancelled("Loading was cancelled.")
         progress(LoadProgress("Preparing the draft", done, total, 0, 0))

@@ -17,6 +17,7 @@ from engine.kernels.triton import judge
 from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.step import StepKernels
 from engine.kernels.triton.step_memory import ROWS, StepBuffers
+from engine.offload.weight_stream import WeightStream
 from engine.settings import Sampling
 
 DraftLaunch = Callable[[int, SampledChoice | None], None]  # rows, and how to choose tokens (None: the best)
@@ -57,12 +58,14 @@ class DecodeGraphs:
         sampled: SampledChoice | None = None,
         *,
         siblings: bool = False,
+        weights: WeightStream | None = None,
     ) -> None:
         """Capture the full passes; with `sampled` also those that choose by settings. progress: (done, total).
 
-        siblings: also those whose last rows may be siblings.
+        siblings: also those whose last rows may be siblings. weights: what the kernels' full passes bring parts of the
+        model in with.
         """
-        self._buffers, self._sampled = buffers, sampled
+        self._buffers, self._sampled, self._weights = buffers, sampled, weights
         self._stream = torch.cuda.Stream(buffers.state.device)
         self._pool = torch.cuda.graph_pool_handle()
         self._readback = torch.zeros(judge.STATE_SIZE, dtype=torch.int32).pin_memory()
@@ -81,7 +84,7 @@ class DecodeGraphs:
         graphs = []
         for number, launch in enumerate(launches):
             progress(number, len(launches))
-            graphs.append(self._capture(launch))
+            graphs.append(self._capture(launch, full=True))
         progress(len(launches), len(launches))
         modes = 1 if sampled is None else 2
         self._fulls = [graphs[mode * ROWS : (mode + 1) * ROWS] for mode in range(modes)]
@@ -118,7 +121,7 @@ class DecodeGraphs:
         self._prompt_buffers = buffers
         self._held.append(kernels)
         self._prompt_upload = torch.zeros(judge.TOKENS + buffers.height, dtype=torch.int32).pin_memory()
-        self._prompt = self._capture(kernels.prompt)
+        self._prompt = self._capture(kernels.prompt, full=True)
 
     def read_prompt(self, position: int, tokens: Sequence[int], range_units: int = 0) -> None:
         """Fill the cache for at most `height` tokens from `position` on; rows beyond them are garbage that the next
@@ -131,7 +134,7 @@ class DecodeGraphs:
         with torch.cuda.stream(self._stream):
             self._prompt_buffers.state[: len(upload)].copy_(upload, non_blocking=True)
             self._started.record(self._stream)
-            self._prompt.replay()
+            self._replay_full(self._prompt)
 
     def synchronize(self) -> None:
         """Wait for all that was queued."""
@@ -168,7 +171,7 @@ class DecodeGraphs:
     def run_full(self, rows: int) -> None:
         """Queue a full pass over the block's first `rows` tokens."""
         with torch.cuda.stream(self._stream):
-            self._fulls[self._mode][rows - 1].replay()
+            self._replay_full(self._fulls[self._mode][rows - 1])
 
     def run_draft(self, rows: int = 1) -> None:
         """Queue a draft step over the token at the cursor and rows - 1 proposals behind it."""
@@ -224,9 +227,9 @@ class DecodeGraphs:
             if siblings:
                 self._block[judge.CHAIN] = height
                 self._upload(self._block, judge.CHAIN, judge.CHAIN + 1)
-                self._with_siblings[rows].replay()
+                self._replay_full(self._with_siblings[rows])
             else:
-                self._fulls[self._mode][rows - 1].replay()
+                self._replay_full(self._fulls[self._mode][rows - 1])
             self._readback.copy_(self._buffers.state, non_blocking=True)
             self._ended.record(self._stream)
         self._ended.synchronize()
@@ -272,13 +275,29 @@ class DecodeGraphs:
             taken=whole[judge.TAKEN] if siblings else 0,
         )
 
-    def _capture(self, launch: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        """Run once to compile and warm up, then capture. Writes the first rows of the range in use."""
+    def _replay_full(self, graph: torch.cuda.CUDAGraph) -> None:
+        """Queue a full pass on the current stream, and after it the parts of the model that the next begins with."""
+        if self._weights is not None:
+            self._weights.wait()
+        graph.replay()
+        if self._weights is not None:
+            self._weights.prefetch()
+
+    def _capture(self, launch: Callable[[], None], *, full: bool = False) -> torch.cuda.CUDAGraph:
+        """Run once to compile and warm up, then capture. Writes the first rows of the range in use.
+
+        full: of the full model, parts of which may have to be brought in.
+        """
+        weights = self._weights if full else None
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
             self._buffers.state.zero_()
             self._buffers.state[judge.RANGE] = self._range
+            if weights is not None:
+                weights.wait()
             launch()
+            if weights is not None:
+                weights.prefetch()
         self._stream.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):

@@ -6,6 +6,7 @@ The separate names stay usable (prefill multiplies with the views), so nothing i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
@@ -13,18 +14,26 @@ from engine.files.config import ModelConfig
 from engine.kernels.triton.step_memory import FusedLayer, FusedModel
 from engine.kernels.triton.tiles import Role
 from engine.model import programme as p
+from engine.offload.parts import ATTENTION, MLP
+from engine.offload.stream_builder import StreamBuilder, part_index
 
 Tensor = torch.Tensor
 
 
 def fuse(
-    config: ModelConfig, weights: dict[str, Tensor], caches: Sequence[Tensor], cosine: Tensor, sine: Tensor
+    config: ModelConfig,
+    weights: dict[str, Tensor],
+    caches: Sequence[Tensor],
+    cosine: Tensor,
+    sine: Tensor,
+    builder: StreamBuilder | None = None,
 ) -> FusedModel:
     """Join q, k, v and gate, up of every layer; `weights` then holds views of the joined matrices.
 
     At most one layer's parts are held twice at a time. Vectors in `weights` are float32 already.
+    builder: takes the parts that it streams; `weights` then holds views of its host memory, and so does the model.
     """
-    layers = []
+    layers: list[FusedLayer] = []
     for layer in range(config.layers):
         attention = f"model.layers.{layer}.self_attn."
         mlp = f"model.layers.{layer}.mlp."
@@ -42,7 +51,12 @@ def fuse(
                 cache=caches[layer],
             )
         )
-    output = weights[p.output_matrix(config, frozenset(weights))]
+        if builder is not None:
+            layers[-1] = _taken(builder, layer, layers[-1], weights)
+    name = p.output_matrix(config, frozenset(weights))
+    if builder is not None and builder.streams(2 * config.layers):
+        (weights[name],) = builder.take(2 * config.layers, (weights[name],))
+    output = weights[name]
     return FusedModel(tuple(layers), weights[p.EMBEDDING], weights[p.FINAL_NORM], output, cosine, sine)
 
 
@@ -69,11 +83,32 @@ def unsupported(config: ModelConfig, dtype: torch.dtype, names: frozenset[str]) 
     return None
 
 
-def _join(weights: dict[str, Tensor], names: list[str]) -> Tensor:
-    parts = [weights[name] for name in names]
-    joined = torch.cat(parts)
-    for name, view in zip(names, joined.split([part.shape[0] for part in parts]), strict=True):
+def _taken(builder: StreamBuilder, number: int, layer: FusedLayer, weights: dict[str, Tensor]) -> FusedLayer:
+    """The layer with its streamed parts in the builder's memory."""
+    attention, mlp = part_index(number, ATTENTION), part_index(number, MLP)
+    prefix = f"model.layers.{number}."
+    if builder.streams(attention):
+        qkv, output = builder.take(attention, (layer.qkv, layer.output))
+        layer = replace(layer, qkv=qkv, output=output)
+        _share(weights, [f"{prefix}self_attn.{part}_proj.weight" for part in "qkv"], qkv)
+        weights[f"{prefix}self_attn.o_proj.weight"] = output
+    if builder.streams(mlp):
+        gate_up, down = builder.take(mlp, (layer.gate_up, layer.down))
+        layer = replace(layer, gate_up=gate_up, down=down)
+        _share(weights, [f"{prefix}mlp.gate_proj.weight", f"{prefix}mlp.up_proj.weight"], gate_up)
+        weights[f"{prefix}mlp.down_proj.weight"] = down
+    return layer
+
+
+def _share(weights: dict[str, Tensor], names: list[str], joined: Tensor) -> None:
+    """Let the names stand for the parts of a joined matrix, one after the other."""
+    for name, view in zip(names, joined.split([weights[name].shape[0] for name in names]), strict=True):
         weights[name] = view
+
+
+def _join(weights: dict[str, Tensor], names: list[str]) -> Tensor:
+    joined = torch.cat([weights[name] for name in names])
+    _share(weights, names, joined)
     return joined
 
 

@@ -16,11 +16,13 @@ from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.step import PROMPT_ROWS, StepKernels
 from engine.kernels.triton.step_memory import StepBuffers
 from engine.model.card_draft import KeptRows, four_bit_copy
+from engine.model.card_weights import CardWeights
 from engine.model.decode_graphs import DecodeGraphs, DraftReport, Judgement
-from engine.model.fused import fuse, shapes_of
+from engine.model.fused import shapes_of
 from engine.model.ingredients import require_ingredients
 from engine.model.runner import CYCLE_ROWS
 from engine.model.torch_runner import TorchRunner
+from engine.offload.plan import Plan
 from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
 from engine.settings import Sampling
@@ -47,19 +49,28 @@ class GraphRunner(TorchRunner):
         sample: Sequence[int] = (),
         *,
         virtual_memory: bool = True,
+        plan: Plan | None = None,
     ) -> None:
         """allowed: token ids from here on (rows that only pad the vocabulary) are never chosen.
 
         sample: ids of some real text, for what the draft's rounding must preserve; () where there is none.
+        plan: which parts of the model are streamed; None for none. Raises SpecularError where RAM is too short for
+        them.
         """
         self._packable = all(n % CODES_A_WORD == 0 for shape in shapes_of(folder.config).values() for n in shape[1:])
-        self.ingredients = _ingredients(self._packable)
+        self._placed = CardWeights(plan, torch.device(device))
+        self._streamed = self._placed.streamed_names
+        self.ingredients = _ingredients(self._packable, streams=self._placed.streams)
         recipe = recipe or Recipe(weight_bits=4 if self._packable else 16)
-        super().__init__(folder, capacity, recipe, progress, cancelled, device, virtual_memory=virtual_memory)
         try:
-            self._make_ready(recipe, progress, cancelled, allowed, sample)
+            super().__init__(folder, capacity, recipe, progress, cancelled, device, virtual_memory=virtual_memory)
+            try:
+                self._make_ready(recipe, progress, cancelled, allowed, sample)
+            except BaseException:
+                self.kv.close()
+                raise
         except BaseException:
-            self.kv.close()
+            self._placed.close()
             raise
 
     def _make_ready(
@@ -74,11 +85,12 @@ class GraphRunner(TorchRunner):
         self._progress, self._cancelled = progress, cancelled
         self._allowed, self._sample = allowed, tuple(sample) or _spread_ids(self.config.vocabulary)
         self.kv.ensure(PROMPT_ROWS)  # that captured steps write when they are run once
-        self._model = fuse(self.config, self._weights, self._cache, self._cosine, self._sine)
+        self._model = self._placed.fuse(self.config, self._weights, self._cache, self._cosine, self._sine)
+        stream = self._placed.stream
         tiles, tuned = choose_tiles(shapes_of(self.config), self._embedding.dtype, self.device)
         self.kernels = f"Triton graphs ({'tuned' if tuned else 'default'} tiles)"
         self._buffers = StepBuffers(self.config, tiles, self._cosine.shape[0], self._model)
-        self._kernels = StepKernels(self.config, self._model, self._buffers, tiles, allowed)
+        self._kernels = StepKernels(self.config, self._model, self._buffers, tiles, allowed, stream)
         sampled = SampledChoice(self._buffers.state, self._buffers.floats, self._buffers.logits, allowed)
         self.graphs = DecodeGraphs(
             self._kernels,
@@ -86,10 +98,11 @@ class GraphRunner(TorchRunner):
             lambda done, total: progress(LoadProgress("Capturing graphs", done, total, 0, 0)),
             sampled,
             siblings=self._model.positions is None,
+            weights=stream,
         )
         self.chunk = PROMPT_ROWS
         prompt_buffers = StepBuffers(self.config, tiles, self._cosine.shape[0], self._model, PROMPT_ROWS)
-        prompt_kernels = StepKernels(self.config, self._model, prompt_buffers, tiles, allowed)
+        prompt_kernels = StepKernels(self.config, self._model, prompt_buffers, tiles, allowed, stream)
         self.graphs.read_prompts_with(prompt_kernels, prompt_buffers)
         self._copy: DraftModel | None = None
         self._kept: KeptRows | None = None
@@ -225,7 +238,8 @@ class GraphRunner(TorchRunner):
             return
         if self._copy is None:
             sample = self._sample[: self.capacity]
-            self._copy = four_bit_copy(self._model, self.sample_inputs(sample), self._progress, self._cancelled)
+            complete, inputs = self._placed.with_output(self._model), self.sample_inputs(sample)
+            self._copy = four_bit_copy(complete, inputs, self._progress, self._cancelled, self._placed.whole)
             self.draft_bytes = self._copy.nbytes
         kept = None
         if recipe.reduced_vocabulary is not None and recipe.reduced_vocabulary < self.config.vocabulary:
@@ -245,6 +259,16 @@ class GraphRunner(TorchRunner):
         self.graphs.use_draft(draft.step, MAX_ROWS, progress)
         self._kept = kept
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for people about what did not go as it should; nothing fails for it."""
+        return self._placed.notes
+
+    def close(self) -> None:
+        """See Runner.close."""
+        super().close()
+        self._placed.close()
+
     def _begin(self, position: int, tokens: Sequence[int]) -> None:
         self.kv.ensure(position + CYCLE_ROWS)
         torch.cuda.current_stream().synchronize()  # what was written there comes first
@@ -260,10 +284,15 @@ class GraphRunner(TorchRunner):
         return (*first, *self.config.eos_ids, *self._sample)
 
 
-def _ingredients(packable: bool) -> Ingredients:
-    """What a draft in captured graphs can be made with; matrices of odd widths have no four-bit form."""
+def _ingredients(packable: bool, *, streams: bool) -> Ingredients:
+    """What a draft in captured graphs can be made with; matrices of odd widths have no four-bit form.
+
+    streams: parts of the model are brought in for full passes only, so that a draft must have weights of its own.
+    """
     if not packable:
         return Ingredients()
+    if streams:
+        return Ingredients(weight_bits=(4,), reduced_vocabulary=True, kv_window=True)
     return Ingredients(weight_bits=(16, 4), reduced_vocabulary=True, kv_window=True)
 
 

@@ -38,6 +38,7 @@ class TorchRunner:
     """Implements engine.model.runner.Runner. Not thread-safe: one thread owns it and the card."""
 
     ingredients = Ingredients(neurons=True)
+    _streamed: frozenset[str] = frozenset()  # names of tensors that stay in host memory
 
     def __init__(
         self,
@@ -188,11 +189,17 @@ class TorchRunner:
             if cancelled():
                 raise LoadCancelled("Loading was cancelled.")
             progress(LoadProgress("Reading tensors", number, count, done, total))
-            tensor = folder.tensor(name).to(self.device)
+            tensor = folder.tensor(name)
+            if name not in self._streamed:
+                tensor = tensor.to(self.device)
             weights[name] = tensor if tensor.ndim > 1 else tensor.float()
             done += entry.nbytes
         progress(LoadProgress("Reading tensors", count, count, total, total))
         return weights
+
+    def weight(self, name: str) -> torch.Tensor:
+        """A matrix on the device; a copy of one that is streamed."""
+        return self._weights[name].to(self.device)
 
     def _reach(self, kept: int) -> np.ndarray:
         config = self.config
@@ -241,7 +248,7 @@ class _Pass:
 
     def _linear(self, step: p.Linear) -> None:
         weights = self.runner._weights
-        weight, bias = weights[step.weight], None if step.bias is None else weights[step.bias]
+        weight, bias = self.runner.weight(step.weight), None if step.bias is None else weights[step.bias]
         if step.neurons_of is not None:
             chosen = self.runner.chosen[step.neurons_of]
             weight, bias = weight[chosen], None if bias is None else bias[chosen]

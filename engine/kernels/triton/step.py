@@ -6,6 +6,7 @@ Nothing here knows graphs or conversations; what the kernels read and work in is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import torch
 import triton
@@ -30,14 +31,31 @@ FLOAT16_SHRINK = 16.0  # stream * gain / 16 stays far inside float16; a power of
 Tensor = torch.Tensor
 
 
+class PartsInTurn(Protocol):
+    """What brings in parts of a model for a pass: see engine.offload.weight_stream."""
+
+    def begin(self) -> None: ...
+    def before(self, index: int) -> bool: ...
+    def after(self, index: int) -> None: ...
+    def end(self) -> None: ...
+
+
 class StepKernels:
     """Launches the kernels of a step on the current stream. Captures cleanly: no allocation, no synchronisation."""
 
     def __init__(
-        self, config: ModelConfig, model: FusedModel, buffers: StepBuffers, tiles: dict[Role, Tile], allowed: int
+        self,
+        config: ModelConfig,
+        model: FusedModel,
+        buffers: StepBuffers,
+        tiles: dict[Role, Tile],
+        allowed: int,
+        weights: PartsInTurn | None = None,
     ) -> None:
+        """weights: brings in the parts of the model that are not on the card; None where all of them are."""
         self._config, self._model, self._buffers, self._tiles = config, model, buffers, tiles
-        self._allowed = allowed
+        self._allowed, self._weights = allowed, weights
+        self._in_order = False  # the next kernel must not begin before what was queued ahead of it has ended
         self._dependent = supports_dependent_launch(model.embedding.device)
         self._programs = max(1, _multiprocessors(model.embedding.device) // config.kv_heads)  # one wave of the card
         self._shrink = FLOAT16_SHRINK if model.embedding.dtype == torch.float16 else 1.0
@@ -102,6 +120,8 @@ class StepKernels:
     def prompt(self) -> None:
         """A pass over as many prompt tokens as the buffers are high: fills the cache, makes no logits."""
         self._blocks(self._buffers.height, frozenset(), frozenset(), at_cursor=False)
+        if self._weights is not None:
+            self._weights.end()
 
     def draft(
         self,
@@ -144,7 +164,10 @@ class StepKernels:
         squares, parts = self._blocks(rows, skipped_attention, skipped_mlp, at_cursor=at_cursor, siblings=siblings)
         b, model = self._buffers, self._model
         self._layer_norm(model.final_norm, model.final_norm_bias, rows)
+        self._bring(2 * len(model.layers))
         self._matmul(Role.LOGITS, LOGITS, b.scaled, model.output, None, b.logits, rows, squares, parts)
+        if self._weights is not None:
+            self._weights.end()
 
     def _blocks(
         self,
@@ -157,13 +180,18 @@ class StepKernels:
     ) -> tuple[Tensor, int]:
         """Embedding and all blocks; the partial sums of squares that the final norm needs, and how many."""
         b, model = self._buffers, self._model
-        blocks: list[tuple[FusedLayer, bool]] = []
+        blocks: list[tuple[int, FusedLayer, bool]] = []
         for index, layer in enumerate(model.layers):
-            blocks += [(layer, True)] * (index not in skipped_attention) + [(layer, False)] * (index not in skipped_mlp)
-        norms = [layer.attention_norm if attends else layer.mlp_norm for layer, attends in blocks] + [model.final_norm]
+            blocks += [(2 * index, layer, True)] * (index not in skipped_attention)
+            blocks += [(2 * index + 1, layer, False)] * (index not in skipped_mlp)
+        norms = [layer.attention_norm if attends else layer.mlp_norm for _, layer, attends in blocks]
+        norms.append(model.final_norm)
+        if self._weights is not None:
+            self._weights.begin()
         self._embed(rows, norms[0], at_cursor)
         squares, parts = b.attention_squares, b.attention_parts
-        for (layer, attends), following in zip(blocks, norms[1:], strict=True):
+        for (part, layer, attends), following in zip(blocks, norms[1:], strict=True):
+            self._bring(part)
             if attends:
                 self._layer_norm(layer.attention_norm, layer.attention_norm_bias, rows)
                 self._matmul(Role.QKV, PROJECT, b.scaled, layer.qkv, layer.qkv_bias, b.qkv, rows, squares, parts)
@@ -176,7 +204,14 @@ class StepKernels:
                 self._matmul(Role.GATE_UP, kind, b.scaled, layer.gate_up, bias, b.activated, rows, squares, parts)
                 squares, parts = b.mlp_squares, b.mlp_parts
                 self._add(Role.DOWN, b.activated, layer.down, layer.down_bias, following, squares, rows)
+            if self._weights is not None:
+                self._weights.after(part)
         return squares, parts
+
+    def _bring(self, part: int) -> None:
+        """Have a part of the model where its kernels read it; they may read weights before their turn otherwise."""
+        if self._weights is not None and self._weights.before(part):
+            self._in_order = True
 
     def _embed(self, rows: int, gain: Tensor, at_cursor: bool) -> None:
         b, width = self._buffers, self._config.hidden_size
@@ -306,6 +341,9 @@ class StepKernels:
         )
 
     def _launch(self) -> dict[str, bool]:
+        if self._in_order:
+            self._in_order = False
+            return {}
         return {"launch_pdl": True} if self._dependent else {}
 
 

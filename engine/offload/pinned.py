@@ -1,0 +1,62 @@
+"""Host memory that a card can copy from at full speed, of exactly the size that was asked for.
+
+The framework's own allocator rounds each block up to a power of two; here one mapping is registered as it is.
+"""
+
+from __future__ import annotations
+
+import mmap
+
+import numpy as np
+import psutil
+import torch
+
+from engine.errors import SpecularError
+
+MARGIN = 512 << 20  # bytes of RAM that stay free
+
+
+class PinnedBuffer:
+    """`size` bytes of pinned memory, given out piece by piece. Raises SpecularError where RAM is too short for it.
+
+    pinned: whether the driver took it; where it refused, `note` says so and copies from it are slower.
+    """
+
+    def __init__(self, size: int) -> None:
+        free = psutil.virtual_memory().available
+        if size + MARGIN > free:
+            raise SpecularError(
+                f"Streaming needs {size / 1e9:.1f} GB of RAM, but only {free / 1e9:.1f} GB are free: "
+                "give the model a larger budget on the card, or close other programs."
+            )
+        self._map = mmap.mmap(-1, max(size, mmap.PAGESIZE))
+        self._bytes = torch.from_numpy(np.frombuffer(self._map, np.uint8))
+        self._given = 0
+        self.size, self.note = size, ""
+        self.pinned = self._register()
+
+    def take(self, size: int) -> torch.Tensor:
+        """The next `size` bytes, uint8. Raises ValueError where there are fewer left."""
+        if self._given + size > self.size:
+            raise ValueError(f"{size} bytes are wanted, {self.size - self._given} are left")
+        piece = self._bytes[self._given : self._given + size]
+        self._given += size
+        return piece
+
+    def close(self) -> None:
+        """Give the memory back once nothing copies from it any more."""
+        if self.pinned:
+            torch.cuda.cudart().cudaHostUnregister(self._bytes.data_ptr())
+            self.pinned = False
+
+    def _register(self) -> bool:
+        if not torch.cuda.is_available():
+            return False
+        status = torch.cuda.cudart().cudaHostRegister(self._bytes.data_ptr(), len(self._bytes), 0)
+        if int(status) == 0:
+            return True
+        self.note = (
+            f"The driver would not pin {self.size / 1e9:.1f} GB of RAM (error {int(status)}); "
+            "layers are streamed from ordinary memory, more slowly."
+        )
+        return False

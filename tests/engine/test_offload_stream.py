@@ -1,0 +1,128 @@
+"""Parts of a model that take turns in slots: full passes give the bits they give with every part on the card."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import SpecularError
+from engine.kernels.triton.step import PROMPT_ROWS, StepKernels
+from engine.kernels.triton.step_memory import FusedLayer, FusedModel, StepBuffers
+from engine.offload import pinned
+from engine.offload.parts import Part, parts_of
+from engine.offload.pinned import PinnedBuffer
+from engine.offload.plan import Plan, Residency
+from engine.offload.stream_builder import stream_model
+from engine.offload.weight_stream import HostPart, WeightStream
+from step_rig import VOCABULARY, Step, make_step, small_model
+from triton_rig import DEVICE
+
+IDS = np.random.default_rng(11).integers(0, VOCABULARY, 64).tolist()
+
+
+def plan_for(step: Step, streamed: Sequence[int], slots: int = 2) -> Plan:
+    """A plan of a made step's model that streams the named parts."""
+    entries = step.runner._weights
+    parts = parts_of(step.runner.config, {name: t.numel() * t.element_size() for name, t in entries.items()})
+    lies = tuple(Residency.STREAMED if part.index in streamed else Residency.RESIDENT for part in parts)
+    largest = max((parts[index].nbytes for index in streamed), default=0)
+    return Plan(0, parts, lies, slots, largest, 0, 0, 0, 0, 0, 0, 1.0, 1.0, 0.3, 4, 3.0)
+
+
+def streamed_step(step: Step, streamed: Sequence[int], slots: int = 2) -> tuple[Step, WeightStream]:
+    """The same model with parts taken out; what remains of them on the card is spoilt."""
+    kernels = step.kernels
+    model: FusedModel = kernels._model
+    copies = replace(model, layers=tuple(map(_copied, model.layers)), output=model.output.clone())
+    placed, stream, _ = stream_model(copies, plan_for(step, streamed, slots))
+    for number, layer in enumerate(copies.layers):
+        for index, matrices in ((0, (layer.qkv, layer.output)), (1, (layer.gate_up, layer.down))):
+            if 2 * number + index in streamed:
+                for matrix in matrices:
+                    matrix.fill_(float("nan"))
+    config, tiles = step.runner.config, kernels._tiles
+    positions = model.cosine.shape[0]
+    buffers, prompt = (
+        StepBuffers(config, tiles, positions, placed),
+        StepBuffers(config, tiles, positions, placed, PROMPT_ROWS),
+    )
+    made = replace(
+        step,
+        buffers=buffers,
+        kernels=StepKernels(config, placed, buffers, tiles, config.vocabulary, stream),
+        prompt_buffers=prompt,
+        prompt_kernels=StepKernels(config, placed, prompt, tiles, config.vocabulary, stream),
+    )
+    return made, stream
+
+
+def _copied(layer: FusedLayer) -> FusedLayer:
+    names = ("qkv", "output", "gate_up", "down")
+    return replace(layer, **{name: getattr(layer, name).clone() for name in names})
+
+
+@pytest.mark.parametrize(
+    ("streamed", "slots"),
+    [((1, 2, 3), 2), ((0, 1, 2, 3, 4), 2), ((0, 1, 2, 3, 4), 3), ((3,), 2), ((4,), 2), ((0, 2, 4), 2)],
+    ids=str,
+)
+def test_passes_give_the_same_bits_with_parts_streamed(streamed: tuple[int, ...], slots: int, tmp_path: Path) -> None:
+    step = make_step(small_model(tmp_path, torch.float16))
+    expected = [step.full(0, IDS[:16]), step.full(16, IDS[16:19])]
+    cache = step.cache(19)
+    for layer in step.runner._cache:
+        layer.zero_()
+    made, stream = streamed_step(step, streamed, slots)
+    for position, ids, logits in ((0, IDS[:16], expected[0]), (16, IDS[16:19], expected[1])):
+        stream.wait()
+        assert torch.equal(made.full(position, ids), logits)
+        stream.prefetch()
+    assert all(map(torch.equal, made.cache(19), cache))
+    for layer in step.runner._cache:
+        layer.zero_()
+    stream.wait()
+    made.prompt(0, IDS[:19])
+    stream.prefetch()
+    assert all(map(torch.equal, made.cache(19), cache)), "a prompt's pass streams too"
+
+
+def test_slots_are_filled_in_turn_and_never_while_they_are_read() -> None:
+    parts = [HostPart(index, torch.full((8 + index,), index + 1, dtype=torch.uint8)) for index in (1, 3, 4, 7)]
+    stream = WeightStream(parts, 2, DEVICE)
+    assert stream.pass_bytes == sum(8 + index for index in (1, 3, 4, 7))
+    for _ in range(2):
+        stream.wait()
+        stream.begin()
+        for index in range(8):
+            assert stream.before(index) is (index in (1, 3, 4, 7))
+            if index in (1, 3, 4, 7):
+                assert stream.slot(index).tolist() == [index + 1] * (8 + index)
+            stream.after(index)
+        stream.end()
+        stream.prefetch()
+    assert stream.slot(1).data_ptr() == stream.slot(4).data_ptr() != stream.slot(3).data_ptr()
+
+
+def test_host_memory_is_as_large_as_was_asked_and_checked_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    buffer = PinnedBuffer(1000)
+    assert [len(buffer.take(size)) for size in (600, 400)] == [600, 400]
+    with pytest.raises(ValueError, match="1 bytes are wanted, 0 are left"):
+        buffer.take(1)
+    buffer.close()
+    monkeypatch.setattr(pinned.psutil, "virtual_memory", lambda: type("Free", (), {"available": 2_000_000_000}))
+    with pytest.raises(SpecularError, match=r"Streaming needs 1\.5 GB of RAM, but only 2\.0 GB are free"):
+        PinnedBuffer(1_500_000_000)
+
+
+def test_parts_are_counted_once() -> None:
+    step_parts = [Part(0, 0, "attention", ("a",), 5), Part(1, 0, "mlp", ("b",), 7), Part(2, None, "output", ("c",), 9)]
+    lies = (Residency.STREAMED, Residency.RESIDENT, Residency.STREAMED)
+    plan = Plan(100, tuple(step_parts), lies, 2, 9, 10, 20, 5, 3, 2, 0, 4.0, 4.4, 1.0, 4, 3.0)
+    assert plan.peak == 10 + 7 + 18 + 20 + 5 + 3
+    assert [part.name for part in plan.streamed] == ["layer 0's attention", "the output matrix"]
+    assert plan.speculative_seconds == pytest.approx(2.8) and plan.speed_up == pytest.approx(4 / 2.8)

@@ -22,6 +22,7 @@ from app.worker import (
     ReplyEvent,
     WorkerMessage,
 )
+from engine.memory.report import KvMemory
 from engine.proof import ProofReport
 from engine.records import LoadProgress, ModelInfo
 from engine.settings import GenerateRequest, LoadOptions
@@ -183,6 +184,11 @@ class EngineHost(QObject):
     def wait_for_thread(self, milliseconds: int) -> bool:
         """Wait for the engine thread to end after `close`; False when it has not ended in time."""
         return self._thread.wait(milliseconds)
+
+    def memory(self) -> KvMemory | None:
+        """How the KV cache stands; None without a model. Any thread."""
+        engine = self._worker.engine
+        return None if engine is None else engine.memory()
 
     def _begin(self, command: Command) -> bool:
         state = next_state(self._state, command)

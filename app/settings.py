@@ -214,6 +214,8 @@ class AppSettings:
     expert: bool = _setting(False, _hidden())
     recent_models: tuple[str, ...] = _setting((), _hidden())
     sidebar_visible: bool = _setting(True, _hidden())
+    cockpit_visible: bool = _setting(True, _hidden())
+    cockpit_folded: tuple[str, ...] = _setting(("kv", "use", "bus", "history"), _hidden())
     window_geometry: str = _setting("", _hidden())
 
     def with_value(self, name: str, value: Any) -> AppSettings:

@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QThread, Slot
 from app.states import Answer
 from engine.calibration.report import CalibrationProgress, CalibrationReport
 from engine.errors import LoadCancelled, SpecularError
+from engine.memory.report import KvMemory
 from engine.proof import ProofProgress, ProofReport
 from engine.records import Event, Finished, LoadProgress, ModelInfo, StopReason
 from engine.settings import GenerateRequest, LoadOptions, Message
@@ -49,6 +50,8 @@ class EngineLike(Protocol):
     ) -> CalibrationReport: ...
 
     def count_tokens(self, messages: tuple[Message, ...]) -> int: ...
+
+    def memory(self) -> KvMemory | None: ...
 
     def unload(self) -> None: ...
 
@@ -135,7 +138,7 @@ class EngineWorker(QObject):
 
     @property
     def engine(self) -> EngineLike | None:
-        """The engine once it exists. Only its stop() and cancel_load() may be called from another thread."""
+        """The engine once it exists. Only its stop(), cancel_load() and memory() may be called from another thread."""
         return self._engine
 
     @Slot(int, str, object)

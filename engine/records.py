@@ -147,6 +147,7 @@ class ModelInfo:
 
     notes: sentences a user should see once (a fallback template, say). recipe: how the draft is made where a request
     does not say; calibrated: whether measuring on this device found it. ingredients: what a recipe may ask for here.
+    card: UUID of the card that holds the model, None where the CPU runs it.
     """
 
     name: str
@@ -166,6 +167,7 @@ class ModelInfo:
     recipe: Recipe = field(default_factory=Recipe)
     calibrated: bool = False
     ingredients: Ingredients = field(default_factory=Ingredients)
+    card: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QPaintEvent, QResi
 from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget
 
 from app.chat_controller import ChatController
+from app.cockpit_controller import CockpitController
 from app.comparisons import Comparisons
 from app.conversation import Reply
 from app.host import EngineHost
@@ -22,6 +23,7 @@ from app.reports import Reports
 from app.starter_fetch import StarterFetch
 from app.states import Command, HostState, is_legal
 from app.theme import SPACING_WIDE, active, apply
+from app.ui.cockpit_place import CockpitPlace
 from app.ui.composer import Composer
 from app.ui.conversation_view import ConversationView, centred
 from app.ui.job_panes import JobPanes
@@ -38,6 +40,7 @@ from engine.files import starter
 from engine.records import ModelInfo
 
 SIDEBAR_FROM = 1000
+COCKPIT_FROM = 1280
 MINIMUM = (640, 480)
 DEFAULT = (1440, 900)
 
@@ -77,14 +80,16 @@ class MainWindow(QMainWindow):
         self.models = ModelController(host, settings, starter_installed, self)
         self.chat = ChatController(host, settings, self.view, self.composer, self)
         self.replays = Replays(self.chat, self.notices, self)
+        below = centred(self.composer, bottom=SPACING_WIDE)
+        place = CockpitPlace(stacked(self.view, below))
+        self.cockpit = CockpitController(host, settings, self.chat, self.replays, place, self)
         self.reports = Reports(self.chat, settings, self.notices, self)
         self.profiles = Profiles(settings, ProfileStore(settings.store_folder), self)
         self.comparisons = Comparisons(host, self.chat, self.notices, self)
         self._settings_page: SettingsPage | None = None
         self.jobs = JobPanes(host, self)
         self._stack = QStackedWidget()
-        below = centred(self.composer, bottom=SPACING_WIDE)
-        self._stack.addWidget(beside(self.side_bar, stacked(self.top_bar, self.view, below, grows=1)))
+        self._stack.addWidget(beside(self.side_bar, stacked(self.top_bar, place, grows=1)))
         self.setCentralWidget(stacked(self._stack, self.status))
         self._make_actions()
         self._connect()
@@ -96,6 +101,7 @@ class MainWindow(QMainWindow):
         """Every command with a key is an action of the window, so that it works wherever the focus is."""
         self.new_action = self._action(self.tr("New chat"), "Ctrl+N", self.new_chat)
         self.sidebar_action = self._action(self.tr("Show or hide the chats"), "Ctrl+B", self.toggle_sidebar)
+        self.cockpit_action = self._action(self.tr("Show or hide the cockpit"), "Ctrl+J", self.toggle_cockpit)
         self.settings_action = self._action(self.tr("Settings"), "Ctrl+,", self.toggle_settings)
         self.escape_action = self._action(self.tr("Stop, or back to the chat"), "Esc", self._on_escape)
         self.quit_action = self._action(self.tr("Quit"), "Ctrl+Q", self.close)
@@ -144,6 +150,9 @@ class MainWindow(QMainWindow):
         self.top_bar.report.connect(self.reports.export_last)
         self.top_bar.toggle_theme.connect(self.toggle_theme)
         self.top_bar.settings.connect(self.show_settings)
+        self.top_bar.toggle_cockpit.connect(self.toggle_cockpit)
+        self.cockpit.shown_changed.connect(self.top_bar.show_cockpit)
+        self.painted.connect(self.cockpit.begin, Qt.ConnectionType.QueuedConnection)
         ModelDrop(self).dropped.connect(self.models.load)
         self.composer.sampling_clicked.connect(self._on_sampling_clicked)
         self.composer.speculation_clicked.connect(self._on_speculation_clicked)
@@ -212,6 +221,15 @@ class MainWindow(QMainWindow):
         self.side_bar.setVisible(visible)
         if self._wide:
             self._settings.set("sidebar_visible", visible)
+
+    @Slot()
+    def toggle_cockpit(self) -> None:
+        """Show or hide the cockpit, coming back to the chat for it."""
+        if self.in_settings:
+            self.show_chat()
+            if self.cockpit.shown:
+                return
+        self.cockpit.toggle()
 
     @Slot()
     def toggle_theme(self) -> None:
@@ -308,7 +326,7 @@ class MainWindow(QMainWindow):
             self.chat.stop()
         elif self.in_settings:
             self.show_chat()
-        else:
+        elif not self.cockpit.close_drawer():
             self.replays.close()
 
     @Slot()
@@ -347,6 +365,7 @@ class MainWindow(QMainWindow):
         elif self._wide:
             self.side_bar.hide()
         self._wide = wide
+        self.cockpit.set_wide(self.width() >= COCKPIT_FROM)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

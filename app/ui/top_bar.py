@@ -18,7 +18,8 @@ WIDE = 760
 
 
 class TopBar(Panel):
-    """Signals: toggle_sidebar(), prove(), replay() and report() of the last reply, toggle_theme(), settings()."""
+    """Signals: toggle_sidebar(), prove(), replay() and report() of the last reply, toggle_theme(), settings(),
+    toggle_cockpit()."""
 
     toggle_sidebar = Signal()
     prove = Signal()
@@ -26,6 +27,7 @@ class TopBar(Panel):
     report = Signal()
     toggle_theme = Signal()
     settings = Signal()
+    toggle_cockpit = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("canvas", "bottom", parent)
@@ -45,6 +47,9 @@ class TopBar(Panel):
         self.theme_button.clicked.connect(self.toggle_theme)
         self.settings_button = IconButton("settings", self.tr("Settings (Ctrl+,)"))
         self.settings_button.clicked.connect(self.settings)
+        self.cockpit_button = IconButton("cockpit", self.tr("Show or hide the cockpit (Ctrl+J)"))
+        self.cockpit_button.setCheckable(True)
+        self.cockpit_button.clicked.connect(self.toggle_cockpit)
         row = QHBoxLayout(self)
         row.setContentsMargins(SPACING_BLOCK, 0, SPACING_WIDE, 1)
         row.setSpacing(SPACING_PART)
@@ -55,6 +60,7 @@ class TopBar(Panel):
             row.addWidget(button)
         row.addWidget(self.theme_button)
         row.addWidget(self.settings_button)
+        row.addWidget(self.cockpit_button)
         self._dress()
         self.show_state(HostState.NO_MODEL)
         self.show_finished(False)
@@ -74,6 +80,10 @@ class TopBar(Panel):
         """Whether the open chat has a reply that is over."""
         self.replay_button.setEnabled(finished)
         self.report_button.setEnabled(finished)
+
+    def show_cockpit(self, shown: bool) -> None:
+        """Whether the cockpit is to be seen."""
+        self.cockpit_button.setChecked(shown)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -50,6 +50,15 @@ def choose_device(wanted: str | None) -> Placement:
     return _cpu(note)
 
 
+def card_of(placement: Placement) -> str | None:
+    """UUID of the card that a model was loaded onto, None for the CPU. Other programmes number cards otherwise."""
+    if placement.device == "cpu":
+        return None
+    import torch
+
+    return str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid)
+
+
 def make_runner(
     folder: ModelFolder,
     placement: Placement,

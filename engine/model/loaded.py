@@ -12,7 +12,7 @@ from engine.errors import BadSetting, PromptTooLong
 from engine.files.fingerprint import fingerprint
 from engine.files.folder import ModelFolder, open_folder
 from engine.files.resolve import resolve
-from engine.kernels.dispatch import choose_device, make_runner
+from engine.kernels.dispatch import card_of, choose_device, make_runner
 from engine.lowbit.sample_text import sample_ids
 from engine.model.runner import Runner
 from engine.recipe import Recipe
@@ -156,6 +156,7 @@ def load_model(
         recipe=runner.recipe,
         calibrated=calibrated,
         ingredients=runner.ingredients,
+        card=card_of(placement),
     )
     controller = GammaController(costs=costs)
     return LoadedModel(info, folder, runner, tokenizer, template, controller, runner.recipe, key, costs)

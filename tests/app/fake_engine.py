@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.errors import LoadCancelled
+from engine.memory.report import KvMemory, PageOperations
 from engine.recipe import Ingredients, Recipe
 from engine.records import (
     CycleEvent,
@@ -41,6 +42,25 @@ def model_info(name: str = "SmolLM2 135M Instruct", path: str = "starter") -> Mo
         kernels="fp16",
         template="ChatML",
         ingredients=Ingredients((16, 8, 4, 3), neurons=True, reduced_vocabulary=True, kv_window=True),
+    )
+
+
+def kv_memory() -> KvMemory:
+    """A KV cache on virtual memory as the real engine would report it."""
+    operations = PageOperations("create", 4, 0.000056), PageOperations("map", 3, 0.000009)
+    return KvMemory(
+        backend="host virtual memory",
+        reason=None,
+        page_bytes=2**20,
+        conversations=2,
+        reserved=512 * 2**20,
+        full=94 * 2**20,
+        mapped=3 * 2**20,
+        used=2 * 2**20,
+        pool=2**20,
+        evicted=1,
+        late=0,
+        operations=(*operations, PageOperations("unmap", 0, 0.0)),
     )
 
 
@@ -168,6 +188,7 @@ class FakeEngine:
     requests: list[GenerateRequest] = field(default_factory=list)
     loads: list[tuple[str, int | None]] = field(default_factory=list)
     virtual_memory: bool | None = None  # as the last load asked for
+    kv: KvMemory = field(default_factory=lambda: kv_memory())
     go: threading.Event = field(default_factory=threading.Event)
     held: threading.Event = field(default_factory=threading.Event)
     closed: threading.Event = field(default_factory=threading.Event)
@@ -232,6 +253,10 @@ class FakeEngine:
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """A token a word."""
         return sum(len(message.content.split()) for message in messages)
+
+    def memory(self) -> KvMemory | None:
+        """Thread-safe; 3 MiB mapped of which 2 are used, while a model is loaded."""
+        return self.kv if self.info is not None else None
 
     def unload(self) -> None:
         """Forget the model."""

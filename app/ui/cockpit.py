@@ -1,0 +1,236 @@
+"""The cockpit: why it is as fast as it is, how drafting goes, what the memory holds, what the layers do.
+
+Importing this imports pyqtgraph; the window does so when the cockpit is first shown.
+"""
+
+from __future__ import annotations
+
+import os
+
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QFont, QPalette, QShowEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from app.conversation import Reply
+from app.monitor import Sample
+from app.reply_figures import ReplyFigures
+from app.sample_history import SampleHistory
+from app.theme import PX_CONTROL, SPACING_BLOCK, SPACING_PART, SPACING_WIDE, active, is_theme_change
+from app.ui.cockpit_layers import LayersSection
+from app.ui.cockpit_machine import BusSection, HistorySection, UseSection
+from app.ui.cockpit_memory import KV_KEY, MemorySection
+from app.ui.cockpit_section import Section
+from app.ui.cockpit_speculation import AcceptanceSection, SpeedSection
+from app.ui.panel import Panel, Tag, ToneLabel
+from app.widgets.icon_button import HIT_SMALL, IconButton
+from engine.records import CycleRecord, ModelInfo
+
+REFRESH_MS = 100
+FOLD_SECONDS = 0.006  # of a refresh, for cycles that are new
+
+
+class Cockpit(QWidget):
+    """closed() asks to be hidden; folded(key, bool) as the user folds a section; watch_changed() when what is on screen
+    needs other readings of the machine."""
+
+    closed = Signal()
+    folded = Signal(str, bool)
+    watch_changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(self.tr("Cockpit"))
+        self._figures = ReplyFigures()
+        self._history = SampleHistory()
+        self._info: ModelInfo | None = None
+        self._stale = False
+        self._cores = os.cpu_count() or 1
+        self.acceptance, self.speed = AcceptanceSection(), SpeedSection()
+        self.memory, self.layers = MemorySection(), LayersSection()
+        self.use, self.bus, self.history = UseSection(), BusSection(), HistorySection()
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(REFRESH_MS)
+        self._timer.timeout.connect(self.refresh)
+        self.verdict_place = QVBoxLayout()
+        self.verdict_place.setContentsMargins(SPACING_WIDE, 0, SPACING_WIDE, SPACING_BLOCK)
+        self._area = self._make_area()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(self._make_head())
+        column.addLayout(self.verdict_place)
+        column.addWidget(self._area, 1)
+        for section in self.sections():
+            section.folded.connect(self.folded)
+            section.shown_changed.connect(self._on_shown)
+        self._dress()
+        self.refresh()
+
+    def sections(self) -> tuple[Section, ...]:
+        """In their fixed order."""
+        return self.acceptance, self.speed, self.memory, self.layers, self.use, self.bus, self.history
+
+    def _make_head(self) -> QHBoxLayout:
+        self.title = ToneLabel(self.tr("Cockpit"), "text", PX_CONTROL, QFont.Weight.DemiBold)
+        self.replay_tag = Tag(self.tr("Replay"))
+        self.replay_tag.setToolTip(self.tr("These are the figures of a stored reply. No model is running it."))
+        self.replay_tag.hide()
+        self.close_button = IconButton("close", self.tr("Hide the cockpit (Ctrl+J)"), self, HIT_SMALL)
+        self.close_button.clicked.connect(self.closed)
+        row = QHBoxLayout()
+        row.setContentsMargins(SPACING_WIDE, SPACING_BLOCK, SPACING_BLOCK, SPACING_PART)
+        row.setSpacing(SPACING_PART)
+        row.addWidget(self.title)
+        row.addWidget(self.replay_tag)
+        row.addStretch(1)
+        row.addWidget(self.close_button)
+        return row
+
+    def _make_area(self) -> QScrollArea:
+        page = QWidget()
+        page.setObjectName("cockpitPage")
+        column = self._column = QVBoxLayout(page)
+        column.setContentsMargins(SPACING_WIDE, 0, SPACING_WIDE, SPACING_BLOCK)
+        column.setSpacing(SPACING_PART)
+        for number, section in enumerate(self.sections()):
+            if number:
+                line = Panel("line")
+                line.setFixedHeight(1)
+                column.addWidget(line)
+            column.addWidget(section)
+        column.addStretch(1)
+        area = QScrollArea(self)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidgetResizable(True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setWidget(page)
+        area.verticalScrollBar().rangeChanged.connect(self._on_range)
+        area.viewport().setAutoFillBackground(False)
+        page.setAutoFillBackground(True)  # opaque: a plot that changes must not have the panel painted below it
+        self._page = page
+        return area
+
+    @Slot(int, int)
+    def _on_range(self, _: int, highest: int) -> None:
+        """The margin at the right is as wide with a scroll bar in it as without."""
+        bar = self._area.verticalScrollBar().sizeHint().width() if highest else 0
+        self._column.setContentsMargins(SPACING_WIDE, 0, max(0, SPACING_WIDE - bar), SPACING_BLOCK)
+
+    # What is shown
+
+    def set_verdict(self, widget: QWidget) -> None:
+        """Put the verdict above everything else; it stays there when the rest scrolls."""
+        self.verdict_place.addWidget(widget)
+
+    def set_folded(self, keys: tuple[str, ...]) -> None:
+        """Fold exactly these sections."""
+        for section in self.sections():
+            section.set_open(section.key not in keys)
+        self.memory.set_kv_open(KV_KEY not in keys)
+
+    def set_model(self, info: ModelInfo | None) -> None:
+        """The model that is loaded."""
+        self._info = info
+        self._show_layers_of_model()
+        last = self._history.last
+        if last is not None:
+            self.memory.show_sample(last, info)
+
+    def follow(self, reply: Reply | None, *, replay: bool = False) -> None:
+        """Show a reply as it stands; to be called whenever it has grown. replay: it is played from a record."""
+        self._figures.follow(reply)
+        self.replay_tag.setVisible(reply is not None and (replay or reply.reply_id < 0))
+        self._stale = True
+        self.wake()
+
+    @Slot()
+    def wake(self) -> None:
+        """Catch up soon, if somebody can see it."""
+        if self._stale and self.on_screen and not self._timer.isActive():
+            self._timer.start()
+
+    @property
+    def on_screen(self) -> bool:
+        """Whether it is shown in a window that is not minimised."""
+        return self.isVisible() and not self.window().isMinimized()
+
+    def choose_cycle(self, record: CycleRecord | None) -> None:
+        """Show the layers of one cycle, that of a token pointed at; None for the last cycles again."""
+        self.layers.choose(record)
+
+    @property
+    def figures(self) -> ReplyFigures:
+        """What is folded of the reply that is followed."""
+        return self._figures
+
+    @property
+    def updating(self) -> bool:
+        """Whether an update is due: a cockpit at rest costs nothing."""
+        return self._timer.isActive()
+
+    @Slot()
+    def refresh(self) -> None:
+        """Bring everything about the reply up to date; happens by itself, at most ten times a second."""
+        self._stale = False
+        self._figures.take(FOLD_SECONDS)
+        self._show_layers_of_model()
+        for section in (self.acceptance, self.speed, self.layers):
+            if section.open:
+                section.show_figures(self._figures)
+        if self._figures.pending:
+            self._stale = True
+            self.wake()
+
+    def _show_layers_of_model(self) -> None:
+        """A replay shows the layers of the model that wrote it, where its file tells."""
+        reply = self._figures.reply
+        self.layers.set_model(reply.info if reply is not None and reply.info is not None else self._info)
+
+    # Readings of the machine
+
+    @property
+    def wants_machine(self) -> bool:
+        """Whether anything on screen needs readings of the machine."""
+        return self.on_screen and any(section.in_view for section in (self.memory, self.use, self.bus, self.history))
+
+    @property
+    def wants_bus(self) -> bool:
+        """Whether the bus is on screen."""
+        return self.on_screen and self.bus.in_view
+
+    @Slot(object)
+    def show_sample(self, sample: Sample) -> None:
+        """A reading of the monitor."""
+        self._history.add(sample)
+        if self.memory.in_view:
+            self.memory.show_sample(sample, self._info)
+        if self.use.in_view:
+            self.use.show_history(self._history, self._cores)
+        for section in (self.bus, self.history):
+            if section.in_view:
+                section.show_history(self._history)
+
+    @Slot()
+    def _on_shown(self) -> None:
+        """A section came into view or left it."""
+        self._stale = True
+        self.wake()
+        self.watch_changed.emit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.wake()
+
+    # Looks
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if is_theme_change(event) and hasattr(self, "_page"):
+            self._dress()
+
+    def _dress(self) -> None:
+        palette = self._page.palette()
+        palette.setColor(QPalette.ColorRole.Window, active().color("surface"))
+        self._page.setPalette(palette)

@@ -57,6 +57,8 @@ def test_every_setting_survives_the_file(store: SettingsStore) -> None:
         expert=True,
         recent_models=("/a", "/b"),
         sidebar_visible=False,
+        cockpit_visible=False,
+        cockpit_folded=("layers", "memory"),
         window_geometry="AAAA",
     )
     assert all(getattr(changed, name) != default_of(name) for name in names())

@@ -24,6 +24,9 @@ from engine.kernels.triton.step import StepKernels
 from engine.kernels.triton.step_memory import ROWS, StepBuffers
 from engine.model.decode_graphs import DecodeGraphs
 from engine.model.fused import shapes_of
+from engine.offload.plan import Plan
+from engine.offload.stream_builder import stream_model
+from engine.offload.weight_stream import WeightStream
 from engine.settings import Sampling
 from engine.speculation.controller import GammaController
 
@@ -48,22 +51,28 @@ class ReplayReport:
 class CardClock:
     """Implements engine.bench.simulate.Clock by doing the passes: seconds of the host for each."""
 
-    def __init__(self, shape: Shape, dtype: torch.dtype, kv_length: int) -> None:
+    def __init__(self, shape: Shape, dtype: torch.dtype, kv_length: int, plan: Plan | None = None) -> None:
+        """plan: which parts of the model are streamed, and whether there is a draft; None: no part, and one."""
         device = torch.device("cuda", torch.cuda.current_device())
         config = shape.config
         cache_shape = (POSITIONS, 2, config.kv_heads, config.head_dim)
         caches = [torch.randn(cache_shape, dtype=dtype, device=device) for _ in range(config.layers)]
         model = random_model(config, dtype, device, caches, POSITIONS)
+        copy = random_draft(config, model) if plan is None or plan.draft else None
+        self.stream: WeightStream | None = None
+        if plan is not None and plan.streamed:
+            model, self.stream, self._builder = stream_model(model, plan)
         tiles, _ = choose_tiles(shapes_of(config), dtype, device)
         buffers = StepBuffers(config, tiles, POSITIONS, model)
-        kernels = StepKernels(config, model, buffers, tiles, config.vocabulary)
+        kernels = StepKernels(config, model, buffers, tiles, config.vocabulary, self.stream)
         sampled = SampledChoice(buffers.state, buffers.floats, buffers.logits, config.vocabulary)
-        self._graphs = DecodeGraphs(kernels, buffers, lambda done, total: None, sampled, siblings=True)
-        copy = random_draft(config, model)
-        draft = DraftKernels(
-            config, copy, DraftBuffers(config, copy, buffers.state, buffers.logits, buffers.report), config.vocabulary
+        self._graphs = DecodeGraphs(
+            kernels, buffers, lambda done, total: None, sampled, siblings=True, weights=self.stream
         )
-        self._graphs.use_draft(draft.step, MAX_ROWS, lambda done, total: None)
+        if copy is not None:
+            memory = DraftBuffers(config, copy, buffers.state, buffers.logits, buffers.report)
+            draft = DraftKernels(config, copy, memory, config.vocabulary)
+            self._graphs.use_draft(draft.step, MAX_ROWS, lambda done, total: None)
         self._kv_length, self._drafted = kv_length, 0
         self._graphs.begin(kv_length, [5])
 
@@ -102,11 +111,11 @@ class CardClock:
             seconds.append(self._graphs.timed(lambda: self._graphs.run_draft(rows), 3))
         return statistics.median(seconds)
 
-    def plain_seconds(self) -> float:
+    def plain_seconds(self, tokens: int = PLAIN_TOKENS) -> float:
         """Wall seconds of a plain step, one after the other as a reply makes them: median."""
         self._graphs.begin(self._kv_length, [5])
         seconds = []
-        for _ in range(PLAIN_TOKENS):
+        for _ in range(tokens):
             began = time.perf_counter()
             self._graphs.judge((), 0, ())
             seconds.append(time.perf_counter() - began)

@@ -13,6 +13,7 @@ import torch
 from engine.errors import SpecularError
 from engine.kernels.triton.step import PROMPT_ROWS, StepKernels
 from engine.kernels.triton.step_memory import FusedLayer, FusedModel, StepBuffers
+from engine.model.decode_graphs import DecodeGraphs
 from engine.offload import pinned
 from engine.offload.parts import Part, parts_of
 from engine.offload.pinned import PinnedBuffer
@@ -89,6 +90,30 @@ def test_passes_give_the_same_bits_with_parts_streamed(streamed: tuple[int, ...]
     made.prompt(0, IDS[:19])
     stream.prefetch()
     assert all(map(torch.equal, made.cache(19), cache)), "a prompt's pass streams too"
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("slots", [2, 3])
+def test_captured_passes_stream_while_the_host_does_nothing(slots: int, tmp_path: Path) -> None:
+    step = make_step(small_model(tmp_path, torch.bfloat16, layers=6), capacity=400)
+    made, stream = streamed_step(step, (0, 1, 3, 4, 5, 8, 10, 12), slots)
+    resident = DecodeGraphs(step.kernels, step.buffers, lambda done, total: None, siblings=True)
+    streaming = DecodeGraphs(made.kernels, made.buffers, lambda done, total: None, siblings=True, weights=stream)
+    streaming.read_prompts_with(made.prompt_kernels, made.prompt_buffers)
+    for position in (0, 5, 16, 130, 300):
+        for rows in range(1, 17):
+            resident.begin(position, IDS[:rows])
+            resident.run_full(rows)
+            expected = resident.logits(rows)
+            streaming.begin(position, IDS[:rows])
+            streaming.run_full(rows)
+            assert torch.equal(streaming.logits(rows), expected), (position, rows)
+    for turn in range(20):
+        streaming.read_prompt(0, IDS[:48])
+        streaming.begin(48, IDS[:3])
+        judged = streaming.judge(IDS[1:3], 0, ())
+        resident.begin(48, IDS[:3])
+        assert judged == resident.judge(IDS[1:3], 0, ()), turn
 
 
 def test_slots_are_filled_in_turn_and_never_while_they_are_read() -> None:

@@ -25,6 +25,8 @@ class ReplayView(Protocol):
 
     def append_many(self, events: list[Event]) -> None: ...
 
+    def hurry(self) -> None: ...
+
     def settle(self) -> None: ...
 
 
@@ -144,6 +146,7 @@ class Replay(QObject):
         """The whole reply, at once."""
         self.pause()
         self._timer.stop()
+        self._view.hurry()
         self._view.append_many(self._events[self._shown :])
         self._shown = len(self._events)
         self._view.settle()
@@ -182,6 +185,8 @@ class Replay(QObject):
             self._view.restart()
             self._shown = 0
             self._sought = True
+        if self._sought:
+            self._view.hurry()
         while self._shown < due:
             upto = min(self._shown + SLICE, due)
             self._view.append_many(self._events[self._shown : upto])

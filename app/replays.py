@@ -143,6 +143,10 @@ class _Running:
             self._so_far.append(event)
         self._owner.moved.emit(self._so_far)
 
+    def hurry(self) -> None:
+        """What comes until `settle` happened before."""
+        self.view.hurry()
+
     def settle(self) -> None:
         """All is shown for now."""
         self.view.settle()

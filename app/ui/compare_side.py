@@ -62,8 +62,13 @@ class CompareSide(QWidget):
                 self.text.set_live(False)
         self._show_speed()
 
+    def hurry(self) -> None:
+        """What comes until `settle` happened before."""
+        self.text.set_hurried(True)
+
     def settle(self) -> None:
         """Rejected guesses as they end up."""
+        self.text.set_hurried(False)
         self.text.settle_ghosts()
 
     def show_clock(self, seconds: float) -> None:

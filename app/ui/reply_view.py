@@ -216,9 +216,14 @@ class ReplyView(QWidget):
         for part in (self._progress, self.text, self._failure, self._cycles, self._actions):
             part.hide()
 
+    def hurry(self) -> None:
+        """What comes until `settle` happened before: rejected guesses are shown as they end up."""
+        self.text.set_hurried(True)
+
     def settle(self) -> None:
         """Show what has come at once: timeline, counts, and rejected guesses as they end up."""
         self.refresh()
+        self.text.set_hurried(False)
         self.text.settle_ghosts()
 
     def for_a_still(self) -> None:

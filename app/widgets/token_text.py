@@ -56,6 +56,7 @@ class TokenText(QTextEdit):
         self._keep_ghosts = False
         self._tinted = True
         self._live = False
+        self._hurried = False
         self._selected_cycle: int | None = None
         self._stale_width = False
         self._reduced_motion = self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration) == 0
@@ -133,7 +134,8 @@ class TokenText(QTextEdit):
         guess, _ = split_ghosts(event)
         if not guess:
             return
-        shown = bool(guess.strip()) and (self._keep_ghosts or not self._reduced_motion)
+        fades = not (self._reduced_motion or self._hurried)
+        shown = bool(guess.strip()) and (self._keep_ghosts or fades)
         index = self._reply.append_ghost(guess, following, number, shown)
         self._ghosts.append(index)
         if not shown:
@@ -160,6 +162,10 @@ class TokenText(QTextEdit):
         self._selected_cycle = None
         self._stale_width = False
         self.viewport().update()
+
+    def set_hurried(self, hurried: bool) -> None:
+        """While hurried, a rejected guess that is not kept is a tick at once: turning many later takes long."""
+        self._hurried = hurried
 
     def settle_ghosts(self) -> None:
         """Fading guesses become ticks at once."""

@@ -6,6 +6,7 @@ The framework's own allocator rounds each block up to a power of two; here one m
 from __future__ import annotations
 
 import mmap
+import weakref
 
 import numpy as np
 import psutil
@@ -19,7 +20,7 @@ MARGIN = 512 << 20  # bytes of RAM that stay free
 class PinnedBuffer:
     """`size` bytes of pinned memory, given out piece by piece. Raises SpecularError where RAM is too short for it.
 
-    pinned: whether the driver took it; where it refused, `note` says so and copies from it are slower.
+    note: says so where the driver refused to pin it, so that copies are slower.
     """
 
     def __init__(self, size: int) -> None:
@@ -33,7 +34,7 @@ class PinnedBuffer:
         self._bytes = torch.from_numpy(np.frombuffer(self._map, np.uint8))
         self._given = 0
         self.size, self.note = size, ""
-        self.pinned = self._register()
+        self._pinned = self._register()
 
     def take(self, size: int) -> torch.Tensor:
         """The next `size` bytes, uint8. Raises ValueError where there are fewer left."""
@@ -44,19 +45,27 @@ class PinnedBuffer:
         return piece
 
     def close(self) -> None:
-        """Give the memory back once nothing copies from it any more."""
-        if self.pinned:
-            torch.cuda.cudart().cudaHostUnregister(self._bytes.data_ptr())
-            self.pinned = False
+        """Let the driver go of the memory, once nothing copies from it any more."""
+        if self._pinned is not None:
+            self._pinned()
 
-    def _register(self) -> bool:
+    @property
+    def pinned(self) -> bool:
+        """Whether the driver holds it."""
+        return self._pinned is not None and self._pinned.alive
+
+    def _register(self) -> weakref.finalize[..., mmap.mmap] | None:
+        """What unregisters the memory, at the latest when the last view of it has gone; None where it was refused."""
         if not torch.cuda.is_available():
-            return False
-        status = torch.cuda.cudart().cudaHostRegister(self._bytes.data_ptr(), len(self._bytes), 0)
+            return None
+        address = self._bytes.data_ptr()
+        status = torch.cuda.cudart().cudaHostRegister(address, len(self._bytes), 0)
         if int(status) == 0:
-            return True
+            release = weakref.finalize(self._map, torch.cuda.cudart().cudaHostUnregister, address)
+            release.atexit = False  # the driver goes down before that
+            return release
         self.note = (
             f"The driver would not pin {self.size / 1e9:.1f} GB of RAM (error {int(status)}); "
             "layers are streamed from ordinary memory, more slowly."
         )
-        return False
+        return None

@@ -16,7 +16,7 @@ from engine.speculation.lookup import Found
 from engine.speculation.measured import Measured
 
 _RISKED = 0.3  # share of the allowance that a cycle may be expected to lose; all of it is the most it can lose
-_AHEAD = 0.1  # net tokens that passes after the next one are worth, were all right until then: tuned on traces
+_AHEAD = 0.1  # the least that passes after the next one are taken to be worth in tokens: tuned on traces
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ class CyclePlan:
         if self._fixed:
             return best
         # Going on keeps the chance of more tokens and of a tail later; ending takes the tail that there is now.
-        ahead = net + self._reaches[-1] * self._own(drafted) * (_AHEAD + self._measured.tail_gain)
+        later = self._later(drafted) if found.ids else _AHEAD
+        ahead = net + self._reaches[-1] * self._own(drafted) * (later + self._measured.tail_gain)
         tail = self._net_of_tail(drafted, found)
         self._measured.saw_tail(tail / max(0.05, self._reaches[-1]))
         if not drafted:
@@ -114,6 +115,17 @@ class CyclePlan:
         """Probability that the draft's next token is right, the block being so."""
         positions = self._measured.positions
         return positions[min(drafted, len(positions) - 1)].value(self._measured.overall.value())
+
+    def _later(self, drafted: int) -> float:
+        """Net tokens that passes after the next one are worth, were all right until then, where a tail could end all.
+
+        Near the point where steps just pay, blocks end early, and little of what they could bring comes.
+        """
+        own, step = self._own(drafted), self._rate * (self._measured.draft_cost + self._measured.verify.slope)
+        if step >= own:
+            return _AHEAD
+        net = sum(max(0.0, own**k - step) for k in range(1, self._most - drafted))
+        return max(_AHEAD, net * (1.0 - step / own) ** 2)
 
     def _loss(self, drafted: int, count: int) -> float:
         """What the cycle loses if nothing of it is right and the next pass checks `count` look-ups."""

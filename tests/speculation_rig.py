@@ -44,10 +44,11 @@ class ScriptedDrafter:
         *,
         most_siblings: int = 14,
         draft_rows: int = 8,
+        rows: int = 16,
         seconds: Callable[[str, int], float] = lambda kind, rows: 1.0 if kind == "full" else 0.2,
         fault: Callable[[tuple[int, ...]], bool] = lambda ids: False,
     ) -> None:
-        self.most_siblings, self.draft_rows = most_siblings, draft_rows
+        self.most_siblings, self.draft_rows, self.rows = most_siblings, draft_rows, rows
         self._draft, self._full, self._seconds, self._fault = draft, full, seconds, fault
         self.begun: list[tuple[int, ...]] = []
         self.steps: list[tuple[int, ...]] = []
@@ -74,7 +75,7 @@ class ScriptedDrafter:
 
     def verify(self, tail: Sequence[int], siblings: Sequence[SiblingPlan]) -> Verdict:
         chain = (*(p.id for p in self._block), *tail)
-        assert 1 + len(chain) + len(siblings) <= 16
+        assert 1 + len(chain) + len(siblings) <= self.rows
         assert [plan.place for plan in siblings] == sorted(plan.place for plan in siblings)
         self.verified.append((chain, tuple(siblings)))
         rows = [(*self._ids, *chain[:i]) for i in range(len(chain) + 1)]

@@ -89,9 +89,9 @@ class TraceDrafter:
     """Implements engine.speculation.drafter.Drafter by a trace. Behind a wrong token it goes on with what the trace
     has at those places, which no verdict will look at."""
 
-    def __init__(self, trace: Trace, clock: Clock, most_siblings: int, draft_rows: int) -> None:
+    def __init__(self, trace: Trace, clock: Clock, most_siblings: int, draft_rows: int, rows: int) -> None:
         self._trace, self._clock = trace, clock
-        self.most_siblings, self.draft_rows = most_siblings, draft_rows
+        self.most_siblings, self.draft_rows, self.rows = most_siblings, draft_rows, rows
         self._at = 0
         self._block: list[int] = []
         self._seconds: list[float] = []
@@ -148,13 +148,14 @@ def replay(
     siblings: bool = True,
     most_siblings: int = MAX_DECODE_ROWS - 2,
     draft_rows: int = MAX_DRAFT_ROWS,
+    rows: int = MAX_DECODE_ROWS,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Replayed:
     """Make every traced reply again, one after the other with one controller, as the engine does."""
-    controller = controller or GammaController()
+    controller = controller or GammaController(rows - 1)
     total = Replayed()
     for trace in traces:
-        drafter = TraceDrafter(trace, clock, most_siblings, draft_rows)
+        drafter = TraceDrafter(trace, clock, most_siblings, draft_rows, rows)
         stepper = CycleStepper(drafter, controller, stopped, cascade=cascade, siblings=siblings)
         total = _replay_one(trace, stepper, controller, total)
     return total
@@ -164,7 +165,7 @@ def _replay_one(trace: Trace, stepper: CycleStepper, controller: GammaController
     ids, end = list(trace.prompt_ids), len(trace.prompt_ids) + len(trace.ids)
     controller.start_reply(analyse(ids))
     while len(ids) < end:
-        most = min(MAX_DECODE_ROWS - 1, end - len(ids) - 1)
+        most = min(stepper.rows - 1, end - len(ids) - 1)
         gamma = min(controller.next_gamma(), most) if most else 0
         block = stepper.step(ids, gamma, most)
         if block is None:

@@ -30,7 +30,7 @@ from engine.model.draft_weights import DraftWeights
 from engine.model.ingredients import require_ingredients
 from engine.model.kept_output import KeptOutput
 from engine.model.neurons import NeuronChoice
-from engine.model.runner import MAX_DRAFT_ROWS
+from engine.model.runner import MAX_DECODE_ROWS, MAX_DRAFT_ROWS
 from engine.model.weights import HostWeights, as_float32
 from engine.predict.report import PredictorReport
 from engine.predict.samples import MlpInputs
@@ -50,6 +50,7 @@ class CompiledRunner:
 
     kernels = "compiled CPU kernels"
     ingredients = INGREDIENTS
+    decode_rows = MAX_DECODE_ROWS
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ from engine.kernels.triton import judge
 from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.step import StepKernels
 from engine.kernels.triton.step_memory import ROWS, StepBuffers
+from engine.kernels.triton.wide_choice import CHOSEN_PROBS, IDS, NEXT_PROBS
 from engine.offload.weight_stream import WeightStream
 from engine.settings import Sampling
 
@@ -98,6 +99,11 @@ class DecodeGraphs:
         return ROWS - 2 if self._with_siblings and self._mode == 0 else 0
 
     @property
+    def greedy(self) -> bool:
+        """Whether steps take the best token."""
+        return self._mode == 0
+
+    @property
     def draft_rows(self) -> int:
         """Rows of the widest draft step."""
         return len(self._drafts[0]) if self._drafts else 0
@@ -135,6 +141,45 @@ class DecodeGraphs:
             self._prompt_buffers.state[: len(upload)].copy_(upload, non_blocking=True)
             self._started.record(self._stream)
             self._replay_full(self._prompt)
+
+    def judge_wide_with(self, kernels: StepKernels, buffers: StepBuffers) -> None:
+        """Capture the pass over as many rows as its own buffers are high; `judge_wide` runs it."""
+        self._wide_buffers = buffers
+        self._held.append(kernels)
+        self._found = torch.zeros(3, buffers.height, dtype=torch.int32, device=buffers.state.device)
+        self._wide_upload = torch.zeros(judge.TOKENS + buffers.height, dtype=torch.int32).pin_memory()
+        self._wide_readback = torch.zeros(3, buffers.height, dtype=torch.int32).pin_memory()
+        self._wide = self._capture(partial(kernels.wide, self._found), full=True)
+
+    def judge_wide(self, position: int, tokens: Sequence[int], range_units: int = 0) -> Judgement:
+        """A full pass over the last known token, at `position`, and a chain of proposals, judged by best tokens.
+
+        Waits for it. Rows behind the chain are garbage that the next pass there overwrites. The state that other steps
+        hand on is left as it was: `begin` must come before the next of them.
+        """
+        upload = self._wide_upload
+        self._started.synchronize()  # the last upload has been read
+        upload.zero_()
+        upload[judge.POSITION], upload[judge.RANGE] = position, range_units
+        upload[judge.TOKENS : judge.TOKENS + len(tokens)] = torch.tensor(tokens, dtype=torch.int32)
+        with torch.cuda.stream(self._stream):
+            self._wide_buffers.state[: len(upload)].copy_(upload, non_blocking=True)
+            self._started.record(self._stream)
+            self._replay_full(self._wide, self._read_found)
+        self._ended.synchronize()
+        ids, probs = self._wide_readback[IDS].tolist(), self._wide_readback.view(torch.float32)
+        accepted = next((i for i, token in enumerate(tokens[1:]) if token != ids[i]), len(tokens) - 1)
+        return Judgement(
+            chosen=tuple(ids[: len(tokens)]),
+            chosen_probs=tuple(probs[CHOSEN_PROBS, : len(tokens)].tolist()),
+            chain_probs=tuple(probs[NEXT_PROBS, : len(tokens) - 1].tolist()),
+            accepted=accepted,
+            taken=0,
+        )
+
+    def _read_found(self) -> None:
+        self._wide_readback.copy_(self._found, non_blocking=True)
+        self._ended.record(self._stream)
 
     def synchronize(self) -> None:
         """Wait for all that was queued."""
@@ -227,13 +272,15 @@ class DecodeGraphs:
             if siblings:
                 self._block[judge.CHAIN] = height
                 self._upload(self._block, judge.CHAIN, judge.CHAIN + 1)
-                self._replay_full(self._with_siblings[rows])
+                self._replay_full(self._with_siblings[rows], self._read_state)
             else:
-                self._replay_full(self._fulls[self._mode][rows - 1])
-            self._readback.copy_(self._buffers.state, non_blocking=True)
-            self._ended.record(self._stream)
+                self._replay_full(self._fulls[self._mode][rows - 1], self._read_state)
         self._ended.synchronize()
         return self._judged(height, rows, siblings=bool(siblings))
+
+    def _read_state(self) -> None:
+        self._readback.copy_(self._buffers.state, non_blocking=True)
+        self._ended.record(self._stream)
 
     def timed(self, replay: Callable[[], None], replays: int = 1) -> float:
         """Seconds of the card for something queued; of several in a row without pause, of one of them."""
@@ -275,11 +322,15 @@ class DecodeGraphs:
             taken=whole[judge.TAKEN] if siblings else 0,
         )
 
-    def _replay_full(self, graph: torch.cuda.CUDAGraph) -> None:
-        """Queue a full pass on the current stream, and after it the parts of the model that the next begins with."""
+    def _replay_full(self, graph: torch.cuda.CUDAGraph, after: Callable[[], None] = lambda: None) -> None:
+        """Queue a full pass on the current stream, then `after`, then the parts of the model that the next begins with.
+
+        Those go on while the host, which waits for what `after` records, drafts.
+        """
         if self._weights is not None:
             self._weights.wait()
         graph.replay()
+        after()
         if self._weights is not None:
             self._weights.prefetch()
 

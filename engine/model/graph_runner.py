@@ -15,12 +15,13 @@ from engine.kernels.triton.judge import RANGE_UNIT
 from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.step import PROMPT_ROWS, StepKernels
 from engine.kernels.triton.step_memory import StepBuffers
+from engine.kernels.triton.wide_choice import WIDE_ROWS
 from engine.model.card_draft import KeptRows, four_bit_copy
 from engine.model.card_weights import CardWeights
 from engine.model.decode_graphs import DecodeGraphs, DraftReport, Judgement
 from engine.model.fused import shapes_of
 from engine.model.ingredients import require_ingredients
-from engine.model.runner import CYCLE_ROWS
+from engine.model.runner import CYCLE_ROWS, MAX_DECODE_ROWS
 from engine.model.torch_runner import TorchRunner
 from engine.offload.plan import Plan
 from engine.recipe import Ingredients, Recipe
@@ -104,6 +105,10 @@ class GraphRunner(TorchRunner):
         prompt_buffers = StepBuffers(self.config, tiles, self._cosine.shape[0], self._model, PROMPT_ROWS)
         prompt_kernels = StepKernels(self.config, self._model, prompt_buffers, tiles, allowed, stream)
         self.graphs.read_prompts_with(prompt_kernels, prompt_buffers)
+        if stream is not None:
+            wide_buffers = StepBuffers(self.config, tiles, self._cosine.shape[0], self._model, WIDE_ROWS)
+            wide_kernels = StepKernels(self.config, self._model, wide_buffers, tiles, allowed, stream)
+            self.graphs.judge_wide_with(wide_kernels, wide_buffers)
         self._copy: DraftModel | None = None
         self._kept: KeptRows | None = None
         # Range, position and token that the card's state stands at.
@@ -142,9 +147,14 @@ class GraphRunner(TorchRunner):
         return np.concatenate(logits)
 
     @property
+    def decode_rows(self) -> int:  # type: ignore[override]
+        """See Runner.decode_rows. Where weights are brought in for each pass, its rows cost nothing."""
+        return WIDE_ROWS if self._placed.streams and self.graphs.greedy else MAX_DECODE_ROWS
+
+    @property
     def most_siblings(self) -> int:
-        """See engine.speculation.card_drafter."""
-        return self.graphs.most_siblings
+        """See engine.speculation.card_drafter. A wide pass has none: a longer chain brings more there."""
+        return 0 if self.decode_rows > MAX_DECODE_ROWS else self.graphs.most_siblings
 
     @property
     def draft_rows(self) -> int:
@@ -170,7 +180,9 @@ class GraphRunner(TorchRunner):
         return self.graphs.draft(drafted, proposals)
 
     def judge(self, chain: Sequence[int], checked: int, siblings: Sequence[tuple[int, int]]) -> Judgement:
-        """The full pass that ends a cycle: see DecodeGraphs.judge."""
+        """The full pass that ends a cycle: see DecodeGraphs.judge and, for more rows, judge_wide."""
+        if 1 + len(chain) > MAX_DECODE_ROWS:
+            return self.graphs.judge_wide(self._at, (self._token, *chain), self._range_units())
         if self.graphs.is_ahead:
             self._begin(self._at, (self._token,))
         result = self.graphs.judge(chain, checked, siblings)

@@ -47,7 +47,7 @@ class LoadedModel:
     def fresh_controller(self, fixed: int | None = None) -> GammaController:
         """A controller for the recipe in force, which begins with the costs measured for it, if they were."""
         costs = self.costs if self.runner.recipe == self.default_recipe else None
-        return GammaController(fixed=fixed, costs=costs)
+        return GammaController(self.runner.decode_rows - 1, fixed=fixed, costs=costs)
 
     def close(self) -> None:
         """Give back memory and threads; the model is unusable after."""
@@ -158,7 +158,7 @@ def load_model(
         ingredients=runner.ingredients,
         card=card_of(placement),
     )
-    controller = GammaController(costs=costs)
+    controller = GammaController(runner.decode_rows - 1, costs=costs)
     return LoadedModel(info, folder, runner, tokenizer, template, controller, runner.recipe, key, costs)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.memory.kv_cache import KvCache
-from engine.model.runner import Runner
+from engine.model.runner import MAX_DECODE_ROWS, Runner
 from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
 from engine.settings import Sampling
@@ -48,6 +48,11 @@ class ObservedRunner:
     def chunk(self) -> int:
         """See Runner.chunk."""
         return self.inner.chunk
+
+    @property
+    def decode_rows(self) -> int:
+        """See Runner.decode_rows."""
+        return self.inner.decode_rows
 
     @property
     def draft_bytes(self) -> int:
@@ -106,12 +111,20 @@ class ObservedRunner:
 
 
 class ObservedCard(ObservedRunner):
-    """The same for a runner whose full passes end cycles on the card: the logits that count are fetched after each."""
+    """The same for a runner whose full passes end cycles on the card: the logits that count are fetched after each.
+
+    Cycles are as wide as the logits that are kept.
+    """
 
     def __init__(self, inner: Any, observer: PassObserver) -> None:
         super().__init__(inner, observer)
         self._card = inner
         self._at = 0
+
+    @property
+    def decode_rows(self) -> int:
+        """See Runner.decode_rows."""
+        return MAX_DECODE_ROWS
 
     @property
     def most_siblings(self) -> int:
@@ -139,7 +152,10 @@ class ObservedCard(ObservedRunner):
     def judge(self, chain: Sequence[int], checked: int, siblings: Sequence[tuple[int, int]]) -> Any:
         """See CardPasses.judge. The observer sees the accepted rows, and a taken sibling's behind them."""
         result = self._card.judge(chain, checked, siblings)
-        logits = self._card.graphs.logits(1 + len(chain) + len(siblings)).numpy()
+        rows = 1 + len(chain) + len(siblings)
+        if rows > MAX_DECODE_ROWS:
+            raise ValueError("the logits of a wide pass are not kept")
+        logits = self._card.graphs.logits(rows).numpy()
         counting = [*range(result.accepted + 1), *([result.taken] if result.taken else [])]
         self._observer(self._at, logits[counting])
         return result

@@ -13,7 +13,7 @@ from engine.records import LoadProgress
 
 MAX_DECODE_ROWS = 16  # the widest verify pass: gamma + 1
 MAX_DRAFT_ROWS = 8  # the widest draft pass: the last token and the proposals the draft checks
-CYCLE_ROWS = MAX_DECODE_ROWS + MAX_DRAFT_ROWS  # that a cycle may write, the next one's first draft pass with it
+CYCLE_ROWS = 48 + MAX_DRAFT_ROWS  # that a cycle may write: the widest full pass of any runner, and the next draft pass
 
 
 class Runner(Protocol):
@@ -42,6 +42,11 @@ class Runner(Protocol):
     @property
     def chunk(self) -> int:
         """Most tokens one full pass takes."""
+        ...
+
+    @property
+    def decode_rows(self) -> int:
+        """Rows of the widest full pass that a cycle can end with."""
         ...
 
     @property

@@ -38,6 +38,7 @@ class TorchRunner:
     """Implements engine.model.runner.Runner. Not thread-safe: one thread owns it and the card."""
 
     ingredients = Ingredients(neurons=True)
+    decode_rows = MAX_DECODE_ROWS
     _streamed: frozenset[str] = frozenset()  # names of tensors that stay in host memory
 
     def __init__(

@@ -20,6 +20,11 @@ class CardPasses(Protocol):
     """A runner whose passes hand the state of a cycle on by themselves."""
 
     @property
+    def decode_rows(self) -> int:
+        """Rows of the widest full pass that can end the cycle."""
+        ...
+
+    @property
     def most_siblings(self) -> int:
         """Sibling rows that the next full pass can carry."""
         ...
@@ -59,6 +64,11 @@ class CardDrafter:
         self._block: list[int] = []
         self._seconds: list[float] = []
         passes.choose_by(sampler.settings, sampler.seed, ())
+
+    @property
+    def rows(self) -> int:
+        """See Drafter.rows."""
+        return self._passes.decode_rows
 
     @property
     def most_siblings(self) -> int:

@@ -42,7 +42,7 @@ class GammaController:
         self, max_gamma: int = MAX_GAMMA, *, fixed: int | None = None, costs: CostProfile | None = None
     ) -> None:
         self._max, self._fixed = max_gamma, fixed
-        self.measured = Measured(costs or CostProfile())
+        self.measured = Measured(costs or CostProfile(), max_gamma)
         self._tokens = self._cost = 0.0  # of recent cycles, decayed: the rate they reach
         self._cycles = self._drafted = self._draft_cost = self._siblings = 0.0  # likewise
         self._allowance = _ALLOWANCE_CAP

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.model.runner import CYCLE_ROWS, MAX_DECODE_ROWS, Runner
+from engine.model.runner import CYCLE_ROWS, Runner
 from engine.records import CycleEvent, CycleRecord, PrefillProgress, StopReason
 from engine.sampling.accept import Cut, cut
 from engine.settings import Speculation
@@ -114,7 +114,7 @@ class ReplyLoop:
         """Tokens that may be proposed now, within the cache and the length limit."""
         room = self._runner.capacity - len(self.ids)
         remaining = self._remaining()
-        return max(0, min(MAX_DECODE_ROWS - 1, room if remaining is None else min(room, remaining - 1)))
+        return max(0, min(self._stepper.rows - 1, room if remaining is None else min(room, remaining - 1)))
 
     def _commit(self, block: JudgedBlock) -> tuple[Cut, tuple[str, ...], tuple[str, ...]]:
         """Take the block into the reply; its pieces of text and the ghosts of what was rejected."""

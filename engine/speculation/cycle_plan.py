@@ -15,6 +15,7 @@ from engine.speculation.drafter import Proposal, SiblingPlan
 from engine.speculation.lookup import Found
 from engine.speculation.measured import Measured
 
+_MANY_ROWS = 48  # as many as any full pass has
 _RISKED = 0.3  # share of the allowance that a cycle may be expected to lose; all of it is the most it can lose
 _AHEAD = 0.1  # the least that passes after the next one are taken to be worth in tokens: tuned on traces
 
@@ -135,7 +136,7 @@ class CyclePlan:
         """Rows beside the block that the allowance bears."""
         left = self._allowance - (self._spent + self._measured.verify(drafted) - 1.0)
         slope = self._measured.verify.slope
-        return max(0, int(left / slope)) if slope * 16 > left else 16
+        return max(0, int(left / slope)) if slope * _MANY_ROWS > left else _MANY_ROWS
 
     def _net_of_pass(self, drafted: int, found: Found, count: int) -> float:
         """Tokens of a draft pass that checks `count` looked-up tokens, less what its cost would bring elsewhere."""

@@ -71,8 +71,13 @@ class Drafter(Protocol):
     """
 
     @property
+    def rows(self) -> int:
+        """Rows of the widest full pass."""
+        ...
+
+    @property
     def most_siblings(self) -> int:
-        """Sibling rows a full pass can carry beside its chain, within 16 rows in all; 0 where there are none."""
+        """Sibling rows a full pass can carry beside its chain, within its rows in all; 0 where there are none."""
         ...
 
     @property

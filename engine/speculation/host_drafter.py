@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 from engine.errors import NumericFault
-from engine.model.runner import MAX_DRAFT_ROWS, Runner
+from engine.model.runner import MAX_DECODE_ROWS, MAX_DRAFT_ROWS, Runner
 from engine.sampling.sampler import Sampler
 from engine.speculation.drafter import Proposal, SiblingPlan, Verdict
 
@@ -16,6 +16,7 @@ class HostDrafter:
     """Implements engine.speculation.drafter.Drafter over a Runner. Rows of its full pass are not free: no siblings."""
 
     most_siblings = 0
+    rows = MAX_DECODE_ROWS
     draft_rows = MAX_DRAFT_ROWS
 
     def __init__(self, runner: Runner, sampler: Sampler) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from engine.errors import NumericFault
-from engine.model.runner import MAX_DECODE_ROWS
 from engine.sampling.accept import Branch, accept
 from engine.speculation.block import DraftPass, JudgedBlock
 from engine.speculation.controller import GammaController
@@ -21,6 +20,11 @@ LONGEST_LOOKUP = 10
 
 class Stepper(Protocol):
     """Drafts and judges block after block of one reply."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the widest full pass: the last known token and what is proposed after it."""
+        ...
 
     def step(self, ids: Sequence[int], gamma: int, most: int) -> JudgedBlock | None:
         """Draft about `gamma` tokens after `ids`, at most `most`, and judge them; the cache covers ids[:-1].
@@ -46,6 +50,11 @@ class CycleStepper:
         self._index = SuffixIndex() if cascade else None
         self._most_siblings = drafter.most_siblings if siblings else 0
 
+    @property
+    def rows(self) -> int:
+        """See Stepper.rows."""
+        return self._drafter.rows
+
     def step(self, ids: Sequence[int], gamma: int, most: int) -> JudgedBlock | None:
         """See Stepper.step."""
         if self._stopped():
@@ -60,7 +69,7 @@ class CycleStepper:
         if drafted is None:
             return None
         found = self._find(drafted.block, most)
-        extras = plan.extras(drafted.block, found, MAX_DECODE_ROWS - 1 - len(drafted.block), self._most_siblings)
+        extras = plan.extras(drafted.block, found, self._drafter.rows - 1 - len(drafted.block), self._most_siblings)
         verdict = self._drafter.verify([proposal.id for proposal in extras.tail], extras.siblings)
         judged = _judged(drafted, extras, found, verdict)
         # A row that plain decoding would never compute may be at fault, one behind a wrong proposal.

@@ -27,7 +27,7 @@ SAMPLER = Sampler(Sampling(temperature=0.5), 16, seed=9)
 class ScriptedCard:
     """Answers passes from lists and writes down what was asked."""
 
-    most_siblings, draft_rows = 14, 4
+    decode_rows, most_siblings, draft_rows = 16, 14, 4
 
     def __init__(self, reports: list[DraftReport] | None = None, judgements: list[Judgement] | None = None) -> None:
         self.reports, self.judgements = reports or [], judgements or []

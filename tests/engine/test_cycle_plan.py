@@ -159,3 +159,14 @@ def test_costs_of_wide_draft_passes_are_measured(rows: int) -> None:
     assert measured.pass_cost(rows) == pytest.approx(0.3 * (1.2 + 0.05 * rows), rel=0.03)
     again = Measured(measured.profile())
     assert again.pass_cost(rows) == pytest.approx(measured.pass_cost(rows))
+
+
+def test_doubtful_look_ups_end_no_block_where_drafting_costs_next_to_nothing() -> None:
+    found = Found((5, 6, 7, 8, 9), 4)
+    for cost, goes_on in ((0.006, True), (0.6, False)):
+        measured = Measured(CostProfile(cost, 1.0, 0.0005, 1.1, 0.01))
+        for _ in range(60):
+            measured.overall.add(True, 0.9)
+            measured.overall.add(False, 0.1)
+        plan = CyclePlan(measured, 15, 15, 4.0 if goes_on else 1.5)
+        assert (plan.next_pass(0, found, 1) is not None) is goes_on, cost

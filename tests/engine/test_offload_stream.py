@@ -11,8 +11,11 @@ import pytest
 import torch
 
 from engine.errors import SpecularError
+from engine.kernels.triton import judge
 from engine.kernels.triton.step import PROMPT_ROWS, StepKernels
 from engine.kernels.triton.step_memory import FusedLayer, FusedModel, StepBuffers
+from engine.kernels.triton.wide_choice import CHOSEN_PROBS, NEXT_PROBS, WIDE_ROWS
+from engine.kernels.triton.wide_choice import IDS as IDS_ROW
 from engine.model.decode_graphs import DecodeGraphs
 from engine.offload import pinned
 from engine.offload.parts import Part, parts_of
@@ -21,7 +24,7 @@ from engine.offload.plan import Plan, Residency
 from engine.offload.stream_builder import stream_model
 from engine.offload.weight_stream import HostPart, WeightStream
 from step_rig import VOCABULARY, Step, make_step, small_model
-from triton_rig import DEVICE
+from triton_rig import DEVICE, quiet
 
 IDS = np.random.default_rng(11).integers(0, VOCABULARY, 64).tolist()
 
@@ -90,6 +93,60 @@ def test_passes_give_the_same_bits_with_parts_streamed(streamed: tuple[int, ...]
     made.prompt(0, IDS[:19])
     stream.prefetch()
     assert all(map(torch.equal, made.cache(19), cache)), "a prompt's pass streams too"
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_a_wide_pass_chooses_what_passes_of_sixteen_rows_choose(dtype: torch.dtype, tmp_path: Path) -> None:
+    step = make_step(small_model(tmp_path, dtype))
+    config, kernels = step.runner.config, step.kernels
+    model, tiles, positions = kernels._model, kernels._tiles, kernels._model.cosine.shape[0]
+    expected: list[int] = []
+    for first in range(0, 48, 16):
+        step.full(first, IDS[first : first + 16])
+        expected += step.buffers.state[judge.CHOSEN : judge.CHOSEN + 16].tolist()
+    cache = step.cache(48)
+    logits = step.full(32, IDS[32:48])
+    for layer in step.runner._cache:
+        layer.zero_()
+    wide = StepBuffers(config, tiles, positions, model, WIDE_ROWS)
+    wide.state[judge.TOKENS : judge.TOKENS + 48] = torch.tensor(IDS[:48], dtype=torch.int32, device=DEVICE)
+    found = torch.zeros(3, WIDE_ROWS, dtype=torch.int32, device=DEVICE)
+    with quiet():
+        StepKernels(config, model, wide, tiles, config.vocabulary).wide(found)
+    assert found[IDS_ROW].tolist() == expected
+    assert all(map(torch.equal, step.cache(48), cache)), "and its rows of the cache have the same bits"
+    probs = logits.softmax(-1)
+    chosen, proposed = (found[row].view(torch.float32) for row in (CHOSEN_PROBS, NEXT_PROBS))
+    own = probs[torch.arange(16), torch.tensor(expected[32:])]
+    assert torch.allclose(chosen[32:].cpu(), own.cpu(), rtol=1e-4)
+    following = probs[torch.arange(15), torch.tensor(IDS[33:48])]
+    assert torch.allclose(proposed[32:47].cpu(), following.cpu(), rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.gpu
+def test_wide_judgements_are_those_of_plain_steps(tmp_path: Path) -> None:
+    step = make_step(small_model(tmp_path, torch.bfloat16, layers=4), capacity=400)
+    made, stream = streamed_step(step, (0, 1, 3, 4, 5, 8))
+    graphs = DecodeGraphs(made.kernels, made.buffers, lambda done, total: None, weights=stream)
+    config, tiles = step.runner.config, made.kernels._tiles
+    wide = StepBuffers(config, tiles, made.kernels._model.cosine.shape[0], made.kernels._model, WIDE_ROWS)
+    graphs.judge_wide_with(StepKernels(config, made.kernels._model, wide, tiles, config.vocabulary, stream), wide)
+    ids = IDS[:20]
+    graphs.begin(0, IDS[:16])
+    graphs.run_full(16)
+    graphs.begin(16, IDS[16:20])
+    graphs.run_full(4)
+    plain: list[int] = []
+    for _ in range(60):
+        graphs.begin(len(ids) - 1, ids[-1:])
+        plain.append(graphs.judge((), 0, ()).chosen[0])
+        ids.append(plain[-1])
+    for right in (0, 5, 30, 46):
+        chain = [*plain[:right], plain[right] ^ 1, *plain[right + 1 : 47]][:47]
+        judged = graphs.judge_wide(19, (IDS[19], *chain))
+        assert judged.accepted == right
+        assert judged.chosen[: right + 1] == tuple(plain[: right + 1])
+    assert graphs.judge_wide(19, (IDS[19], *plain[:47])).accepted == 47
 
 
 @pytest.mark.gpu

@@ -47,7 +47,7 @@ def reply(
     prompt = [1, 2, 0]
     ids, blocks = list(prompt), []
     while len(ids) < len(prompt) + tokens:
-        most = min(15, len(prompt) + tokens - len(ids) - 1)
+        most = min(stepper.rows - 1, len(prompt) + tokens - len(ids) - 1)
         block = stepper.step(ids, min(controller.next_gamma(), most), most)
         assert block is not None
         controller.record(block)
@@ -87,6 +87,21 @@ def test_the_tokens_are_those_of_plain_decoding(fixed: int | None, draft_rows: i
     assert (seen["taken"] > 0) == (most_siblings > 0)
     assert (seen["agreed"] > 0) == (draft_rows > 1 and fixed != 1)
     assert (seen["tail"] > 0) == (fixed is None)
+
+
+@pytest.mark.parametrize("rows", [16, 48])
+def test_where_rows_and_drafts_cost_nothing_blocks_are_as_wide_as_the_pass(rows: int) -> None:
+    full = model(50, 3)
+    cheap = ScriptedDrafter(
+        draft_of(full, 0.99, 0.0, 50, 3),
+        full,
+        most_siblings=0,
+        rows=rows,
+        seconds=lambda kind, _: float(kind == "full"),
+    )
+    made, blocks = reply(cheap, GammaController(rows - 1), 600)
+    assert made == plain(full, 600)
+    assert max(len(block.chain) for block in blocks) == rows - 1
 
 
 def test_every_verdict_on_every_short_block() -> None:

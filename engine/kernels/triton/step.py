@@ -21,6 +21,7 @@ from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.siblings import judge_siblings_kernel, settle_kernel
 from engine.kernels.triton.step_memory import BLOCK_KEYS, ROWS, FusedLayer, FusedModel, StepBuffers
 from engine.kernels.triton.tiles import Role, Tile
+from engine.kernels.triton.wide_choice import wide_choice_kernel
 
 PROMPT_ROWS = 64  # of a pass over a piece of a prompt
 ATTENTION_WARPS = 8
@@ -120,6 +121,34 @@ class StepKernels:
     def prompt(self) -> None:
         """A pass over as many prompt tokens as the buffers are high: fills the cache, makes no logits."""
         self._blocks(self._buffers.height, frozenset(), frozenset(), at_cursor=False)
+        if self._weights is not None:
+            self._weights.end()
+
+    def wide(self, found: Tensor) -> None:
+        """A full pass over as many tokens as the buffers are high, and what the model chooses after each: see
+        wide_choice.py for `found`."""
+        b, model, vocabulary = self._buffers, self._model, self._config.vocabulary
+        squares, parts = self._blocks(b.height, frozenset(), frozenset(), at_cursor=False)
+        self._layer_norm(model.final_norm, model.final_norm_bias, b.height)
+        self._bring(2 * len(model.layers))
+        for first in range(0, b.height, ROWS):
+            rows, sums = b.scaled[first : first + ROWS], squares[:, first:]
+            self._matmul(Role.LOGITS, LOGITS, rows, model.output, None, b.logits, ROWS, sums, parts)
+            wide_choice_kernel[(1,)](
+                b.state,
+                b.logits,
+                b.peaks,
+                b.peak_ids,
+                found,
+                first,
+                vocabulary,
+                PARTS=b.peak_parts,
+                PARTS_PADDED=triton.next_power_of_2(b.peak_parts),
+                HEIGHT=b.height,
+                DEPENDENT=self._dependent,
+                num_warps=8,
+                **self._launch(),
+            )
         if self._weights is not None:
             self._weights.end()
 

@@ -92,12 +92,9 @@ def test_the_tokens_are_those_of_plain_decoding(fixed: int | None, draft_rows: i
 @pytest.mark.parametrize("rows", [16, 48])
 def test_where_rows_and_drafts_cost_nothing_blocks_are_as_wide_as_the_pass(rows: int) -> None:
     full = model(50, 3)
+    draft = draft_of(full, 0.99, 0.0, 50, 3)
     cheap = ScriptedDrafter(
-        draft_of(full, 0.99, 0.0, 50, 3),
-        full,
-        most_siblings=0,
-        rows=rows,
-        seconds=lambda kind, _: float(kind == "full"),
+        draft, full, most_siblings=0, rows=rows, seconds=lambda kind, _: 1.0 if kind == "full" else 0.006
     )
     made, blocks = reply(cheap, GammaController(rows - 1), 600)
     assert made == plain(full, 600)

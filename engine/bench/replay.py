@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -22,6 +22,7 @@ from engine.kernels.triton.draft_step import MAX_ROWS, DraftBuffers, DraftKernel
 from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.step import StepKernels
 from engine.kernels.triton.step_memory import ROWS, StepBuffers
+from engine.kernels.triton.wide_choice import WIDE_ROWS
 from engine.model.decode_graphs import DecodeGraphs
 from engine.model.fused import shapes_of
 from engine.offload.plan import Plan
@@ -73,6 +74,11 @@ class CardClock:
             memory = DraftBuffers(config, copy, buffers.state, buffers.logits, buffers.report)
             draft = DraftKernels(config, copy, memory, config.vocabulary)
             self._graphs.use_draft(draft.step, MAX_ROWS, lambda done, total: None)
+        self.rows = ROWS
+        if self.stream is not None:
+            wide = StepBuffers(config, tiles, POSITIONS, model, WIDE_ROWS)
+            self._graphs.judge_wide_with(StepKernels(config, model, wide, tiles, config.vocabulary, self.stream), wide)
+            self.rows = WIDE_ROWS
         self._kv_length, self._drafted = kv_length, 0
         self._graphs.begin(kv_length, [5])
 
@@ -95,7 +101,10 @@ class CardClock:
         if self._graphs.is_ahead:
             self._graphs.begin(self._kv_length, [5])
         chain = rows - 1 - siblings
-        self._graphs.judge([7] * chain, min(self._drafted, chain), [(0, 9)] * siblings)
+        if chain < ROWS:
+            self._graphs.judge([7] * chain, min(self._drafted, chain), [(0, 9)] * siblings)
+        else:
+            self._graphs.judge_wide(self._kv_length, [5] + [7] * chain)
         seconds = time.perf_counter() - began
         self._graphs.begin(self._kv_length, [5])
         if self._drafted:
@@ -137,22 +146,34 @@ def measure_replay(
 
 
 def replay_traces(
-    clock: CardClock, traces: Sequence[Trace], name: str, *, cascade: bool, siblings: bool
+    clock: CardClock,
+    traces: Sequence[Trace],
+    name: str,
+    *,
+    cascade: bool,
+    siblings: bool,
+    plain_seconds: Callable[[], float] | None = None,
 ) -> ReplayReport:
-    """Make every traced reply again on the card and compare with as many plain steps."""
-    plain = clock.plain_seconds()
+    """Make every traced reply again on the card and compare with as many plain steps.
+
+    plain_seconds: of a plain step, where it is another model's than the clock's.
+    """
+    measure = plain_seconds or clock.plain_seconds
+    siblings = siblings and clock.rows == ROWS  # a wide pass has none
+    plain = measure()
     began = time.perf_counter()
     made: Replayed = replay(
         traces,
         clock,
-        GammaController(),
+        GammaController(clock.rows - 1),
         cascade=cascade,
         siblings=siblings,
         most_siblings=ROWS - 2 if siblings else 0,
         draft_rows=MAX_ROWS,
+        rows=clock.rows,
     )
     seconds = time.perf_counter() - began
-    plain = (plain + clock.plain_seconds()) / 2
+    plain = (plain + measure()) / 2
     return ReplayReport(
         name=name,
         acceptance=made.acceptance,

@@ -1,0 +1,109 @@
+"""Offload under a budget on a card: plain streaming against speculation in the same budget, and against the plan.
+
+The model is random. Both ways have plans of their own: plain streaming keeps more of the model on the card, because it
+needs no draft there.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from engine.bench.replay import WAYS, CardClock, ReplayReport, replay_traces
+from engine.bench.shapes import Shape
+from engine.bench.traces import Trace
+from engine.offload.plan import Plan, Residency
+
+PLAIN_STEPS = 20
+COPY_BYTES, COPIES = 256 << 20, 20
+
+
+@dataclass(frozen=True, slots=True)
+class OffloadReport:
+    """Bytes, seconds, and ratios of one run.
+
+    copy_bytes_per_second: a bare pinned copy. plain_*: plain streaming with a plan of its own. share: of the bare copy
+    that the streams of plain steps reach. predicted_*: what the plans said. memory: of the card, measured, with the
+    draft. ways: the replays; their speed_up is over plain streaming.
+    """
+
+    shape: str
+    dtype: str
+    card: str
+    budget: int
+    copy_bytes_per_second: float
+    plain_streamed: int
+    plain_seconds: float
+    plain_share: float
+    predicted_plain_seconds: float
+    streamed: int
+    resident: int
+    draft: int
+    verify_seconds: float
+    predicted_speed_up: float
+    memory: int
+    predicted_memory: int
+    ways: tuple[ReplayReport, ...]
+
+
+def measure_offload(
+    shape: Shape, dtype: torch.dtype, kv_length: int, traces: Sequence[Trace], plain: Plan, plan: Plan
+) -> OffloadReport:
+    """Measure both plans on the current card. Raises SpecularError where RAM is too short for what they stream."""
+    copy = bare_copy()
+    clock = CardClock(shape, dtype, kv_length, plain)
+    plain_seconds = clock.plain_seconds(PLAIN_STEPS)
+    plain_streamed = 0 if clock.stream is None else clock.stream.pass_bytes
+    del clock
+    _tidy()
+    before = torch.cuda.memory_allocated()
+    clock = CardClock(shape, dtype, kv_length, plan)
+    memory = torch.cuda.memory_allocated() - before
+    ways = tuple(
+        replay_traces(clock, traces, name, cascade=cascade, siblings=siblings, plain_seconds=lambda: plain_seconds)
+        for name, cascade, siblings in WAYS
+        if clock.stream is None or not (siblings and not cascade)
+    )
+    return OffloadReport(
+        shape=shape.name,
+        dtype=str(dtype).removeprefix("torch."),
+        card=torch.cuda.get_device_name(),
+        budget=plan.budget,
+        copy_bytes_per_second=copy,
+        plain_streamed=plain_streamed,
+        plain_seconds=plain_seconds,
+        plain_share=plain_streamed / plain_seconds / copy,
+        predicted_plain_seconds=plain.plain_seconds,
+        streamed=plan.bytes_of(Residency.STREAMED),
+        resident=plan.bytes_of(Residency.RESIDENT),
+        draft=plan.draft,
+        verify_seconds=clock.plain_seconds(PLAIN_STEPS),
+        predicted_speed_up=plain.plain_seconds / plan.speculative_seconds,
+        memory=memory,
+        predicted_memory=plan.peak,
+        ways=ways,
+    )
+
+
+def bare_copy() -> float:
+    """Bytes a second of a copy from pinned memory to the card, nothing else going on."""
+    source = torch.empty(COPY_BYTES, dtype=torch.uint8).pin_memory()
+    target = torch.empty_like(source, device="cuda")
+    target.copy_(source, non_blocking=True)
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    for _ in range(COPIES):
+        target.copy_(source, non_blocking=True)
+    torch.cuda.synchronize()
+    return COPIES * COPY_BYTES / (time.perf_counter() - began)
+
+
+def _tidy() -> None:
+    """Give back what a model that is no longer needed held, on both sides."""
+    gc.collect()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()

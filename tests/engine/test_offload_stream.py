@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from builders import tiny_llama
+from engine.engine import Engine
 from engine.errors import SpecularError
+from engine.files.folder import open_folder
 from engine.kernels.triton import judge
 from engine.kernels.triton.step import PROMPT_ROWS, StepKernels
 from engine.kernels.triton.step_memory import FusedLayer, FusedModel, StepBuffers
 from engine.kernels.triton.wide_choice import CHOSEN_PROBS, NEXT_PROBS, WIDE_ROWS
 from engine.kernels.triton.wide_choice import IDS as IDS_ROW
+from engine.model import graph_runner
 from engine.model.decode_graphs import DecodeGraphs
 from engine.offload import pinned
 from engine.offload.parts import Part, parts_of
@@ -23,6 +28,8 @@ from engine.offload.pinned import PinnedBuffer
 from engine.offload.plan import Plan, Residency
 from engine.offload.stream_builder import stream_model
 from engine.offload.weight_stream import HostPart, WeightStream
+from engine.settings import Sampling
+from engine_rig import no_end_tokens, random_prompts, reply, request
 from step_rig import VOCABULARY, Step, make_step, small_model
 from triton_rig import DEVICE, quiet
 
@@ -208,3 +215,35 @@ def test_parts_are_counted_once() -> None:
     assert plan.peak == 10 + 7 + 18 + 20 + 5 + 3
     assert [part.name for part in plan.streamed] == ["layer 0's attention", "the output matrix"]
     assert plan.speculative_seconds == pytest.approx(2.8) and plan.speed_up == pytest.approx(4 / 2.8)
+
+
+def streaming_engine(folder: Path, monkeypatch: pytest.MonkeyPatch, streamed: Sequence[int]) -> Engine:
+    """An engine on the card whose next load streams the named parts."""
+    opened = open_folder(folder)
+    parts = parts_of(opened.config, {name: entry.nbytes for name, entry in opened.entries.items()})
+    lies = tuple(Residency.STREAMED if part.index in streamed else Residency.RESIDENT for part in parts)
+    plan = Plan(0, parts, lies, 2, max(part.nbytes for part in parts), 0, 0, 0, 0, 0, 0, 1.0, 1.0, 0.3, 4, 3.0)
+    opened.close()
+    monkeypatch.setattr(graph_runner, "GraphRunner", partial(graph_runner.GraphRunner, plan=plan))
+    return Engine()
+
+
+@pytest.mark.gpu
+def test_replies_with_parts_streamed_are_those_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tiny_llama(tmp_path, layers=6, hidden=256, heads=4, kv_heads=4, dtype="bfloat16", positions=512)
+    no_end_tokens(folder)
+    requests = [
+        replace(request(prompt, 120, plain=plain), sampling=sampling, conversation=number)
+        for number, prompt in enumerate(random_prompts(3, 290, seed=4, longest=200))
+        for plain in (True, False)
+        for sampling in (Sampling(), Sampling(temperature=0.8, seed=5))
+    ]
+    made = []
+    for engine in (Engine(), streaming_engine(folder, monkeypatch, (0, 1, 4, 5, 6, 9, 11, 12))):
+        try:
+            assert engine.load(str(folder), device="cuda").kernels.startswith("Triton graphs")
+            made.append([reply(engine, wanted).ids for wanted in requests])
+        finally:
+            engine.close()
+    assert made[0] == made[1]
+    assert made[0][0] == made[0][2] and made[0][1] == made[0][3], "with and without speculation"

@@ -136,7 +136,8 @@ class GammaController:
 
     def _decide(self) -> tuple[int, str]:
         if self.plain_seconds is None or self._cycles_since_plain >= self._refresh_after:
-            self._refresh_after = min(2 * self._refresh_after, _REFRESH_LAST)
+            rarer = max(2, min(8, int(self._rate())))  # the more a cycle brings, the dearer is a plain step
+            self._refresh_after = min(rarer * self._refresh_after, _REFRESH_LAST * rarer // 2)
             return 0, "measuring"
         if self._fixed is not None:
             return self._fixed, "a fixed length"

@@ -20,12 +20,13 @@ from app.ui.cockpit_layers import LayersSection
 from app.ui.cockpit_machine import BusSection, HistorySection, UseSection
 from app.ui.cockpit_memory import KV_KEY, MemorySection
 from app.ui.cockpit_section import Section
-from app.ui.cockpit_speculation import AcceptanceSection, SpeedSection
+from app.ui.cockpit_speculation import AcceptanceSection, SpeedSection, columns
 from app.ui.panel import Panel, Tag, ToneLabel
 from app.widgets.icon_button import HIT_SMALL, IconButton
 from engine.records import CycleRecord, ModelInfo
 
 REFRESH_MS = 100
+SUMS_EVERY = 4  # refreshes of a growing reply: sums over all of it move slowly, and their plots cost most
 FOLD_SECONDS = 0.006  # of a refresh, for cycles that are new
 
 
@@ -44,6 +45,7 @@ class Cockpit(QWidget):
         self._history = SampleHistory()
         self._info: ModelInfo | None = None
         self._stale = False
+        self._turn = 0
         self._cores = os.cpu_count() or 1
         self.acceptance, self.speed = AcceptanceSection(), SpeedSection()
         self.memory, self.layers = MemorySection(), LayersSection()
@@ -173,15 +175,18 @@ class Cockpit(QWidget):
     @Slot()
     def refresh(self) -> None:
         """Bring everything about the reply up to date; happens by itself, at most ten times a second."""
-        self._stale = False
-        self._figures.take(FOLD_SECONDS)
+        growing = self._figures.take(FOLD_SECONDS) > 0
+        self._turn = (self._turn + 1) % SUMS_EVERY if growing else 0
         self._show_layers_of_model()
-        for section in (self.acceptance, self.speed, self.layers):
-            if section.open:
-                section.show_figures(self._figures)
-        if self._figures.pending:
-            self._stale = True
-            self.wake()
+        trend = columns(self._figures.trend.points)
+        if self.acceptance.open:
+            self.acceptance.show_figures(self._figures, trend, sums=self._turn == 0)
+        if self.speed.open:
+            self.speed.show_figures(self._figures, trend, sums=not growing or self._turn == SUMS_EVERY // 2)
+        if self.layers.open:
+            self.layers.show_figures(self._figures)
+        self._stale = growing or self._figures.pending  # once more when it rests, so that nothing is left behind
+        self.wake()
 
     def _show_layers_of_model(self) -> None:
         """A replay shows the layers of the model that wrote it, where its file tells."""

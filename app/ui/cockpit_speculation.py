@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtWidgets import QWidget
@@ -18,11 +19,19 @@ from engine.trend import TrendPoint
 QUARTERS = ((0.0, "0"), (0.25, "25"), (0.5, "50"), (0.75, "75"), (1.0, "100"))
 
 
-def columns(points: tuple[TrendPoint, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Seconds, acceptance (NaN where there is none) and speed as arrays."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """The points of a trend as arrays; acceptance is NaN where there is none."""
+
+    seconds: np.ndarray
+    acceptance: np.ndarray
+    speed: np.ndarray
+
+
+def columns(points: tuple[TrendPoint, ...]) -> Columns:
+    """One array a column."""
     rows = [(p.seconds, math.nan if p.acceptance is None else p.acceptance, p.speed) for p in points]
-    table = np.array(rows, float).reshape(-1, 3)
-    return table[:, 0], table[:, 1], table[:, 2]
+    return Columns(*np.array(rows, float).reshape(-1, 3).T.copy())
 
 
 class AcceptanceSection(PairSection):
@@ -48,8 +57,8 @@ class AcceptanceSection(PairSection):
         self.by_position = PositionPlot()
         self.set_plots(self.over_time, self.by_position)
 
-    def show_figures(self, figures: ReplyFigures) -> None:
-        """Show a reply as it stands."""
+    def show_figures(self, figures: ReplyFigures, trend: Columns, *, sums: bool) -> None:
+        """Show a reply as it stands. sums: what is counted over all of it too, which moves slowly."""
         statistics = figures.statistics
         share = statistics.acceptance
         if not statistics.cycles:
@@ -60,9 +69,9 @@ class AcceptanceSection(PairSection):
             self.over_time.clear(self.tr("nothing drafted yet"))
         else:
             self.head.show_value(self.tr("{share} %").replace("{share}", f"{share * 100:.0f}"))
-            seconds, acceptance, _ = columns(figures.trend.points)
-            self.over_time.show_data(seconds, [acceptance], break_even_acceptance(statistics))
-        self.by_position.show_shares(figures.profile.positions, break_even_share(statistics))
+            self.over_time.show_data(trend.seconds, [trend.acceptance], break_even_acceptance(statistics))
+        if sums:
+            self.by_position.show_shares(figures.profile.positions, break_even_share(statistics))
 
 
 class SpeedSection(PairSection):
@@ -82,11 +91,12 @@ class SpeedSection(PairSection):
         )
         self.set_plots(self.tokens, self.speed)
 
-    def show_figures(self, figures: ReplyFigures) -> None:
-        """Show a reply as it stands."""
+    def show_figures(self, figures: ReplyFigures, trend: Columns, *, sums: bool) -> None:
+        """Show a reply as it stands. sums: as of the section above."""
         statistics = figures.statistics
         mean, rate, plain = statistics.tokens_per_cycle, statistics.tokens_per_second, statistics.plain_seconds
-        self.tokens.show_shares(figures.profile.token_shares, mean)
+        if sums:
+            self.tokens.show_shares(figures.profile.token_shares, mean)
         if mean is None or rate is None:
             self.head.show_value("")
             self.second_head.show_value("")
@@ -94,5 +104,4 @@ class SpeedSection(PairSection):
             return
         self.head.show_value(f"{mean:.1f}")
         self.second_head.show_value(f"{rate:.1f}")
-        seconds, _, speeds = columns(figures.trend.points)
-        self.speed.show_data(seconds, [speeds], 1 / plain if plain else None)
+        self.speed.show_data(trend.seconds, [trend.speed], 1 / plain if plain else None)

@@ -11,7 +11,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPen, QResizeEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGraphicsItem, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.theme import PX_TICK, Theme, active, is_theme_change, ui_font
 
@@ -79,6 +79,7 @@ class PlotFrame(QWidget):
         for side in ("left", "bottom"):
             axis = plot.getAxis(side)
             axis.setPen(None)
+            axis.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
             axis.setStyle(
                 tickLength=0,
                 tickAlpha=0,
@@ -92,7 +93,12 @@ class PlotFrame(QWidget):
         plot.getAxis("bottom").setHeight(round(BOTTOM * scale))
         self.setFixedHeight(round(HEIGHT + (BOTTOM + 8) * (scale - 1)))
         plot.getViewBox().disableAutoRange()
-        plot.addItem(self._hairlines)
+        self._hairlines.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
+        self.add(self._hairlines)
+
+    def add(self, item: QGraphicsItem) -> None:
+        """Put an item into the plot; the range never depends on it, so its bounds need not be kept."""
+        self.view.addItem(item, ignoreBounds=True)
 
     def set_axes(self, x: tuple[float, float], y: tuple[float, float], x_ticks: Ticks, y_ticks: Ticks) -> None:
         """Ranges, and what is written at the axes; hairlines go through the ticks of the left one."""
@@ -111,7 +117,7 @@ class PlotFrame(QWidget):
         item = pg.TextItem("", anchor=anchor)
         item.setFont(ui_font(PX_TICK))
         item.setVisible(False)
-        self.view.addItem(item, ignoreBounds=True)
+        self.add(item)
         return item
 
     def set_empty(self, words: str | None) -> None:

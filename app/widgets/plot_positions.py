@@ -30,7 +30,7 @@ class PositionPlot(PlotFrame):
         self._curve = pg.PlotCurveItem()
         self.points = pg.ScatterPlotItem(size=5, pxMode=True)
         for item in (self._low, self._high, self._band, self._level, self._curve, self.points):
-            self.view.addItem(item)
+            self.add(item)
         self._low.setPen(None)
         self._high.setPen(None)
         self.line_label = self.label()

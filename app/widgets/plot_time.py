@@ -57,10 +57,10 @@ class TimePlot(PlotFrame):
         self._last: list[float | None] = [None] * len(curves)
         self._top, self._span = 0.0, 0
         self._level = pg.PlotCurveItem()
-        self.view.addItem(self._level)
+        self.add(self._level)
         self.curves = [pg.PlotCurveItem(connect="finite", skipFiniteCheck=False) for _ in curves]
         for curve in self.curves:
-            self.view.addItem(curve)
+            self.add(curve)
         self.line_label = self.label()
         self._set_axes(SPANS[0], top or 1.0)
         self.dress(active())

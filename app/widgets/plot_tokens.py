@@ -24,9 +24,9 @@ class TokensPlot(PlotFrame):
         self._mean: float | None = None
         self._bars, self._top = 0, 0.0
         self.bars = pg.BarGraphItem(x=[1], height=[0], width=0.66, pen=None)
-        self.view.addItem(self.bars)
+        self.add(self.bars)
         self._mark = pg.PlotCurveItem()
-        self.view.addItem(self._mark)
+        self.add(self._mark)
         self.mean_label = self.label((1.0, 0.0))
         self._set_axes(FEWEST, 1.0)
         self.dress(active())

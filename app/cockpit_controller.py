@@ -111,6 +111,7 @@ class CockpitController(QObject):
         cockpit.folded.connect(self._on_folded)
         cockpit.watch_changed.connect(self._on_watch_changed)
         self.monitor.sampled.connect(cockpit.show_sample)
+        cockpit.close_button.setVisible(not self._place.docked)
         self._place.set_content(cockpit)
         self.made.emit(cockpit)
         self._follow_open_chat()

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import os
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QFont, QPalette, QShowEvent
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QFont, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.conversation import Reply
 from app.monitor import Sample
 from app.reply_figures import ReplyFigures
 from app.sample_history import SampleHistory
-from app.theme import PX_CONTROL, SPACING_BLOCK, SPACING_PART, SPACING_WIDE, active, is_theme_change
+from app.theme import PX_CONTROL, SPACING_BLOCK, SPACING_PART, SPACING_WIDE
 from app.ui.cockpit_layers import LayersSection
 from app.ui.cockpit_machine import BusSection, HistorySection, UseSection
 from app.ui.cockpit_memory import KV_KEY, MemorySection
@@ -66,7 +66,6 @@ class Cockpit(QWidget):
         for section in self.sections():
             section.folded.connect(self.folded)
             section.shown_changed.connect(self._on_shown)
-        self._dress()
         self.refresh()
 
     def sections(self) -> tuple[Section, ...]:
@@ -90,8 +89,8 @@ class Cockpit(QWidget):
         return row
 
     def _make_area(self) -> QScrollArea:
-        page = QWidget()
-        page.setObjectName("cockpitPage")
+        page = Panel("surface")
+        page.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # a plot that changes paints nothing below it
         column = self._column = QVBoxLayout(page)
         column.setContentsMargins(SPACING_WIDE, 0, SPACING_WIDE, SPACING_BLOCK)
         column.setSpacing(SPACING_PART)
@@ -110,8 +109,6 @@ class Cockpit(QWidget):
         area.setWidget(page)
         area.verticalScrollBar().rangeChanged.connect(self._on_range)
         area.viewport().setAutoFillBackground(False)
-        page.setAutoFillBackground(True)  # opaque: a plot that changes must not have the panel painted below it
-        self._page = page
         return area
 
     @Slot(int, int)
@@ -227,15 +224,3 @@ class Cockpit(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.wake()
-
-    # Looks
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if is_theme_change(event) and hasattr(self, "_page"):
-            self._dress()
-
-    def _dress(self) -> None:
-        palette = self._page.palette()
-        palette.setColor(QPalette.ColorRole.Window, active().color("surface"))
-        self._page.setPalette(palette)

@@ -36,6 +36,7 @@ class CockpitPlace(QWidget):
     def set_content(self, widget: QWidget) -> None:
         """What the side holds."""
         self._column.addWidget(widget)
+        widget.show()
 
     def arrange(self, *, docked: bool, shown: bool) -> None:
         """Beside `main` or over it, to be seen or not."""

@@ -109,7 +109,7 @@ class TimePlot(PlotFrame):
             if value is not None
         ]
         if self._line_value is not None and self._line_words:
-            parts.append(f"{self._line_words} {self._words(self._line_value)}")
+            parts.append(self._line_text(self._line_value))
         return ", ".join(parts) or self.tr("nothing measured")
 
     def _words(self, value: float) -> str:

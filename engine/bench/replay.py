@@ -25,6 +25,7 @@ from engine.kernels.triton.step_memory import ROWS, StepBuffers
 from engine.kernels.triton.wide_choice import WIDE_ROWS
 from engine.model.decode_graphs import DecodeGraphs
 from engine.model.fused import shapes_of
+from engine.model.wide_pass import WidePass
 from engine.offload.plan import Plan
 from engine.offload.stream_builder import stream_model
 from engine.offload.weight_stream import WeightStream
@@ -77,7 +78,8 @@ class CardClock:
         self.rows = ROWS
         if self.stream is not None:
             wide = StepBuffers(config, tiles, POSITIONS, model, WIDE_ROWS)
-            self._graphs.judge_wide_with(StepKernels(config, model, wide, tiles, config.vocabulary, self.stream), wide)
+            wide_kernels = StepKernels(config, model, wide, tiles, config.vocabulary, self.stream)
+            self._wide = WidePass(self._graphs, wide_kernels, wide)
             self.rows = WIDE_ROWS
         self._kv_length, self._drafted = kv_length, 0
         self._graphs.begin(kv_length, [5])
@@ -104,7 +106,7 @@ class CardClock:
         if chain < ROWS:
             self._graphs.judge([7] * chain, min(self._drafted, chain), [(0, 9)] * siblings)
         else:
-            self._graphs.judge_wide(self._kv_length, [5] + [7] * chain)
+            self._wide.judge(self._kv_length, [5] + [7] * chain)
         seconds = time.perf_counter() - began
         self._graphs.begin(self._kv_length, [5])
         if self._drafted:

@@ -17,7 +17,6 @@ from engine.kernels.triton import judge
 from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.step import StepKernels
 from engine.kernels.triton.step_memory import ROWS, StepBuffers
-from engine.kernels.triton.wide_choice import CHOSEN_PROBS, IDS, NEXT_PROBS
 from engine.offload.weight_stream import WeightStream
 from engine.settings import Sampling
 
@@ -67,7 +66,7 @@ class DecodeGraphs:
         model in with.
         """
         self._buffers, self._sampled, self._weights = buffers, sampled, weights
-        self._stream = torch.cuda.Stream(buffers.state.device)
+        self.stream = torch.cuda.Stream(buffers.state.device)
         self._pool = torch.cuda.graph_pool_handle()
         self._readback = torch.zeros(judge.STATE_SIZE, dtype=torch.int32).pin_memory()
         # One for each kind of upload: each is read before the next of its kind, since steps are waited for.
@@ -85,7 +84,7 @@ class DecodeGraphs:
         graphs = []
         for number, launch in enumerate(launches):
             progress(number, len(launches))
-            graphs.append(self._capture(launch, full=True))
+            graphs.append(self.capture(launch, full=True))
         progress(len(launches), len(launches))
         modes = 1 if sampled is None else 2
         self._fulls = [graphs[mode * ROWS : (mode + 1) * ROWS] for mode in range(modes)]
@@ -119,7 +118,7 @@ class DecodeGraphs:
             return
         if self._sampled is None:
             raise RuntimeError("only greedy steps were captured")
-        with torch.cuda.stream(self._stream):
+        with torch.cuda.stream(self.stream):
             self._sampled.configure(settings, seed, history)
 
     def read_prompts_with(self, kernels: StepKernels, buffers: StepBuffers) -> None:
@@ -127,7 +126,7 @@ class DecodeGraphs:
         self._prompt_buffers = buffers
         self._held.append(kernels)
         self._prompt_upload = torch.zeros(judge.TOKENS + buffers.height, dtype=torch.int32).pin_memory()
-        self._prompt = self._capture(kernels.prompt, full=True)
+        self._prompt = self.capture(kernels.prompt, full=True)
 
     def read_prompt(self, position: int, tokens: Sequence[int], range_units: int = 0) -> None:
         """Fill the cache for at most `height` tokens from `position` on; rows beyond them are garbage that the next
@@ -137,56 +136,22 @@ class DecodeGraphs:
         upload.zero_()
         upload[judge.POSITION], upload[judge.RANGE] = position, range_units
         upload[judge.TOKENS : judge.TOKENS + len(tokens)] = torch.tensor(tokens, dtype=torch.int32)
-        with torch.cuda.stream(self._stream):
+        with torch.cuda.stream(self.stream):
             self._prompt_buffers.state[: len(upload)].copy_(upload, non_blocking=True)
-            self._started.record(self._stream)
-            self._replay_full(self._prompt)
-
-    def judge_wide_with(self, kernels: StepKernels, buffers: StepBuffers) -> None:
-        """Capture the pass over as many rows as its own buffers are high; `judge_wide` runs it."""
-        self._wide_buffers = buffers
-        self._held.append(kernels)
-        self._found = torch.zeros(3, buffers.height, dtype=torch.int32, device=buffers.state.device)
-        self._wide_upload = torch.zeros(judge.TOKENS + buffers.height, dtype=torch.int32).pin_memory()
-        self._wide_readback = torch.zeros(3, buffers.height, dtype=torch.int32).pin_memory()
-        self._wide = self._capture(partial(kernels.wide, self._found), full=True)
-
-    def judge_wide(self, position: int, tokens: Sequence[int], range_units: int = 0) -> Judgement:
-        """A full pass over the last known token, at `position`, and a chain of proposals, judged by best tokens.
-
-        Waits for it. Rows behind the chain are garbage that the next pass there overwrites. The state that other steps
-        hand on is left as it was: `begin` must come before the next of them.
-        """
-        upload = self._wide_upload
-        self._started.synchronize()  # the last upload has been read
-        upload.zero_()
-        upload[judge.POSITION], upload[judge.RANGE] = position, range_units
-        upload[judge.TOKENS : judge.TOKENS + len(tokens)] = torch.tensor(tokens, dtype=torch.int32)
-        with torch.cuda.stream(self._stream):
-            self._wide_buffers.state[: len(upload)].copy_(upload, non_blocking=True)
-            self._started.record(self._stream)
-            self._replay_full(self._wide, self._read_found)
-        self._ended.synchronize()
-        ids, probs = self._wide_readback[IDS].tolist(), self._wide_readback.view(torch.float32)
-        accepted = next((i for i, token in enumerate(tokens[1:]) if token != ids[i]), len(tokens) - 1)
-        return Judgement(
-            chosen=tuple(ids[: len(tokens)]),
-            chosen_probs=tuple(probs[CHOSEN_PROBS, : len(tokens)].tolist()),
-            chain_probs=tuple(probs[NEXT_PROBS, : len(tokens) - 1].tolist()),
-            accepted=accepted,
-            taken=0,
-        )
-
-    def _read_found(self) -> None:
-        self._wide_readback.copy_(self._found, non_blocking=True)
-        self._ended.record(self._stream)
+            self._started.record(self.stream)
+            self.replay_full(self._prompt)
 
     def synchronize(self) -> None:
         """Wait for all that was queued."""
-        self._stream.synchronize()
+        self.stream.synchronize()
 
-    def use_draft(self, launch: DraftLaunch, rows: int, progress: Callable[[int, int], None]) -> None:
-        """Capture the draft steps of a recipe, of 1 to `rows` rows. progress: (done, total)."""
+    def use_draft(
+        self, launch: DraftLaunch, rows: int, progress: Callable[[int, int], None], *, streams: bool = False
+    ) -> None:
+        """Capture the draft steps of a recipe, of 1 to `rows` rows. progress: (done, total).
+
+        streams: they use the full model's own parts, which have to be brought in for them too.
+        """
         self.synchronize()
         self._ahead = None
         choices = [None] if self._sampled is None else [None, self._sampled]
@@ -194,9 +159,9 @@ class DecodeGraphs:
         for count in range(1, rows + 1):
             progress(count - 1, rows)
             for graphs, choice in zip(drafts, choices, strict=True):
-                graphs.append(self._capture(partial(launch, count, choice)))
+                graphs.append(self.capture(partial(launch, count, choice), full=streams))
         progress(rows, rows)
-        self._drafts, self._draft_launch = drafts, launch
+        self._drafts, self._draft_launch, self._draft_streams = drafts, launch, streams
 
     def begin(self, position: int, tokens: Sequence[int], range_units: int = 0) -> None:
         """Set the state: the block's tokens, of which the first stands at `position`. Ordered before what follows.
@@ -209,19 +174,19 @@ class DecodeGraphs:
         start[judge.POSITION], start[judge.CURSOR], start[judge.RANGE] = position, 0, range_units
         self._range = range_units
         start[judge.TOKENS : judge.TOKENS + len(tokens)] = tokens
-        with torch.cuda.stream(self._stream):
+        with torch.cuda.stream(self.stream):
             self._upload(self._start, 0, judge.TOKENS + len(tokens))
-            self._started.record(self._stream)
+            self._started.record(self.stream)
 
     def run_full(self, rows: int) -> None:
         """Queue a full pass over the block's first `rows` tokens."""
-        with torch.cuda.stream(self._stream):
-            self._replay_full(self._fulls[self._mode][rows - 1])
+        with torch.cuda.stream(self.stream):
+            self.replay_full(self._fulls[self._mode][rows - 1])
 
     def run_draft(self, rows: int = 1) -> None:
         """Queue a draft step over the token at the cursor and rows - 1 proposals behind it."""
-        with torch.cuda.stream(self._stream):
-            self._drafts[self._mode][rows - 1].replay()
+        with torch.cuda.stream(self.stream):
+            self._replay_draft(rows)
 
     def draft(self, drafted: int, proposals: Sequence[int]) -> DraftReport:
         """One draft step behind `drafted` proposals of the block, checking these; waits for it."""
@@ -229,13 +194,13 @@ class DecodeGraphs:
             self._ahead.synchronize()
             self._ahead = None
             return self._reported()
-        with torch.cuda.stream(self._stream):
+        with torch.cuda.stream(self.stream):
             if proposals:
                 first = judge.TOKENS + 1 + drafted
                 self._proposals.numpy()[first : first + len(proposals)] = proposals
                 self._upload(self._proposals, first, first + len(proposals))
-            self._drafts[self._mode][len(proposals)].replay()
-            self._ended.record(self._stream)
+            self._replay_draft(1 + len(proposals))
+            self._ended.record(self.stream)
         self._ended.synchronize()
         return self._reported()
 
@@ -244,9 +209,9 @@ class DecodeGraphs:
 
         `draft` then only waits for it; where the cycle begins otherwise, `begin` must come first.
         """
-        with torch.cuda.stream(self._stream):
-            self._drafts[self._mode][0].replay()
-            self._next_ahead.record(self._stream)
+        with torch.cuda.stream(self.stream):
+            self._replay_draft(1)
+            self._next_ahead.record(self.stream)
         self._ahead = self._next_ahead
 
     @property
@@ -261,7 +226,7 @@ class DecodeGraphs:
         """
         height = 1 + len(chain)
         rows = height + len(siblings)
-        with torch.cuda.stream(self._stream):
+        with torch.cuda.stream(self.stream):
             if len(chain) > checked or siblings:
                 block, first = self._block.numpy(), judge.TOKENS + 1
                 block[first : first + len(chain)] = chain
@@ -272,29 +237,29 @@ class DecodeGraphs:
             if siblings:
                 self._block[judge.CHAIN] = height
                 self._upload(self._block, judge.CHAIN, judge.CHAIN + 1)
-                self._replay_full(self._with_siblings[rows], self._read_state)
+                self.replay_full(self._with_siblings[rows], self._read_state)
             else:
-                self._replay_full(self._fulls[self._mode][rows - 1], self._read_state)
+                self.replay_full(self._fulls[self._mode][rows - 1], self._read_state)
         self._ended.synchronize()
         return self._judged(height, rows, siblings=bool(siblings))
 
     def _read_state(self) -> None:
         self._readback.copy_(self._buffers.state, non_blocking=True)
-        self._ended.record(self._stream)
+        self._ended.record(self.stream)
 
     def timed(self, replay: Callable[[], None], replays: int = 1) -> float:
         """Seconds of the card for something queued; of several in a row without pause, of one of them."""
-        with torch.cuda.stream(self._stream):
-            self._begun.record(self._stream)
+        with torch.cuda.stream(self.stream):
+            self._begun.record(self.stream)
             for _ in range(replays):
                 replay()
-            self._ended.record(self._stream)
+            self._ended.record(self.stream)
         self._ended.synchronize()
         return self._begun.elapsed_time(self._ended) / 1e3 / replays
 
     def logits(self, rows: int) -> torch.Tensor:
         """float32 [rows, vocabulary] on the host, of the last pass."""
-        self._stream.synchronize()
+        self.stream.synchronize()
         return self._buffers.logits[:rows].cpu()
 
     def _upload(self, source: torch.Tensor, first: int, last: int) -> None:
@@ -322,26 +287,34 @@ class DecodeGraphs:
             taken=whole[judge.TAKEN] if siblings else 0,
         )
 
-    def _replay_full(self, graph: torch.cuda.CUDAGraph, after: Callable[[], None] = lambda: None) -> None:
-        """Queue a full pass on the current stream, then `after`, then the parts of the model that the next begins with.
+    def replay_full(self, graph: torch.cuda.CUDAGraph, after: Callable[[], None] = lambda: None) -> None:
+        """Queue a full pass on the stream of the graphs, then `after` on it, then the parts that the next begins with.
 
         Those go on while the host, which waits for what `after` records, drafts.
         """
-        if self._weights is not None:
-            self._weights.wait()
-        graph.replay()
-        after()
-        if self._weights is not None:
-            self._weights.prefetch()
+        with torch.cuda.stream(self.stream):
+            if self._weights is not None:
+                self._weights.wait()
+            graph.replay()
+            after()
+            if self._weights is not None:
+                self._weights.prefetch()
 
-    def _capture(self, launch: Callable[[], None], *, full: bool = False) -> torch.cuda.CUDAGraph:
+    def _replay_draft(self, rows: int) -> None:
+        graph = self._drafts[self._mode][rows - 1]
+        if self._draft_streams:
+            self.replay_full(graph)
+        else:
+            graph.replay()
+
+    def capture(self, launch: Callable[[], None], *, full: bool = False) -> torch.cuda.CUDAGraph:
         """Run once to compile and warm up, then capture. Writes the first rows of the range in use.
 
         full: of the full model, parts of which may have to be brought in.
         """
         weights = self._weights if full else None
-        self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):
             self._buffers.state.zero_()
             self._buffers.state[judge.RANGE] = self._range
             if weights is not None:
@@ -349,8 +322,8 @@ class DecodeGraphs:
             launch()
             if weights is not None:
                 weights.prefetch()
-        self._stream.synchronize()
+        self.stream.synchronize()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
+        with torch.cuda.graph(graph, pool=self._pool, stream=self.stream):
             launch()
         return graph

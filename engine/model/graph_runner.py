@@ -23,6 +23,7 @@ from engine.model.fused import shapes_of
 from engine.model.ingredients import require_ingredients
 from engine.model.runner import CYCLE_ROWS, MAX_DECODE_ROWS
 from engine.model.torch_runner import TorchRunner
+from engine.model.wide_pass import WidePass
 from engine.offload.plan import Plan
 from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
@@ -61,8 +62,10 @@ class GraphRunner(TorchRunner):
         self._packable = all(n % CODES_A_WORD == 0 for shape in shapes_of(folder.config).values() for n in shape[1:])
         self._placed = CardWeights(plan, torch.device(device))
         self._streamed = self._placed.streamed_names
-        self.ingredients = _ingredients(self._packable, streams=self._placed.streams)
-        recipe = recipe or Recipe(weight_bits=4 if self._packable else 16)
+        # A plan without a draft has no room for a copy; without one the controller finds that drafting does not pay.
+        self._copies = self._packable and (plan is None or plan.draft > 0)
+        self.ingredients = _ingredients(self._copies, streams=self._placed.streams)
+        recipe = recipe or Recipe(weight_bits=4 if self._copies else 16)
         try:
             super().__init__(folder, capacity, recipe, progress, cancelled, device, virtual_memory=virtual_memory)
             try:
@@ -108,7 +111,7 @@ class GraphRunner(TorchRunner):
         if stream is not None:
             wide_buffers = StepBuffers(self.config, tiles, self._cosine.shape[0], self._model, WIDE_ROWS)
             wide_kernels = StepKernels(self.config, self._model, wide_buffers, tiles, allowed, stream)
-            self.graphs.judge_wide_with(wide_kernels, wide_buffers)
+            self._wide = WidePass(self.graphs, wide_kernels, wide_buffers)
         self._copy: DraftModel | None = None
         self._kept: KeptRows | None = None
         # Range, position and token that the card's state stands at.
@@ -180,9 +183,9 @@ class GraphRunner(TorchRunner):
         return self.graphs.draft(drafted, proposals)
 
     def judge(self, chain: Sequence[int], checked: int, siblings: Sequence[tuple[int, int]]) -> Judgement:
-        """The full pass that ends a cycle: see DecodeGraphs.judge and, for more rows, judge_wide."""
+        """The full pass that ends a cycle: see DecodeGraphs.judge and, for more rows, WidePass.judge."""
         if 1 + len(chain) > MAX_DECODE_ROWS:
-            return self.graphs.judge_wide(self._at, (self._token, *chain), self._range_units())
+            return self._wide.judge(self._at, (self._token, *chain), self._range_units())
         if self.graphs.is_ahead:
             self._begin(self._at, (self._token,))
         result = self.graphs.judge(chain, checked, siblings)
@@ -245,7 +248,12 @@ class GraphRunner(TorchRunner):
         if recipe.weight_bits == 16:
             attention, mlp, report = recipe.skipped_attention, recipe.skipped_mlp, self._buffers.report
             whole = self._kernels
-            self.graphs.use_draft(lambda rows, choice: whole.draft(attention, mlp, report, choice), 1, progress)
+            self.graphs.use_draft(
+                lambda rows, choice: whole.draft(attention, mlp, report, choice),
+                1,
+                progress,
+                streams=self._placed.streams,
+            )
             self._kept = None
             return
         if self._copy is None:
@@ -296,12 +304,12 @@ class GraphRunner(TorchRunner):
         return (*first, *self.config.eos_ids, *self._sample)
 
 
-def _ingredients(packable: bool, *, streams: bool) -> Ingredients:
-    """What a draft in captured graphs can be made with; matrices of odd widths have no four-bit form.
+def _ingredients(copies: bool, *, streams: bool) -> Ingredients:
+    """What a draft in captured graphs can be made with; copies: whether it can have low-bit weights of its own.
 
-    streams: parts of the model are brought in for full passes only, so that a draft must have weights of its own.
+    streams: parts of the model have to be brought in for each pass, so that a draft had better have its own.
     """
-    if not packable:
+    if not copies:
         return Ingredients()
     if streams:
         return Ingredients(weight_bits=(4,), reduced_vocabulary=True, kv_window=True)

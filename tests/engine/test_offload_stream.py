@@ -22,6 +22,7 @@ from engine.kernels.triton.wide_choice import CHOSEN_PROBS, NEXT_PROBS, WIDE_ROW
 from engine.kernels.triton.wide_choice import IDS as IDS_ROW
 from engine.model import graph_runner
 from engine.model.decode_graphs import DecodeGraphs
+from engine.model.wide_pass import WidePass
 from engine.offload import pinned
 from engine.offload.parts import Part, parts_of
 from engine.offload.pinned import PinnedBuffer
@@ -137,7 +138,8 @@ def test_wide_judgements_are_those_of_plain_steps(tmp_path: Path) -> None:
     graphs = DecodeGraphs(made.kernels, made.buffers, lambda done, total: None, weights=stream)
     config, tiles = step.runner.config, made.kernels._tiles
     wide = StepBuffers(config, tiles, made.kernels._model.cosine.shape[0], made.kernels._model, WIDE_ROWS)
-    graphs.judge_wide_with(StepKernels(config, made.kernels._model, wide, tiles, config.vocabulary, stream), wide)
+    kernels = StepKernels(config, made.kernels._model, wide, tiles, config.vocabulary, stream)
+    wide_pass = WidePass(graphs, kernels, wide)
     ids = IDS[:20]
     graphs.begin(0, IDS[:16])
     graphs.run_full(16)
@@ -150,10 +152,10 @@ def test_wide_judgements_are_those_of_plain_steps(tmp_path: Path) -> None:
         ids.append(plain[-1])
     for right in (0, 5, 30, 46):
         chain = [*plain[:right], plain[right] ^ 1, *plain[right + 1 : 47]][:47]
-        judged = graphs.judge_wide(19, (IDS[19], *chain))
+        judged = wide_pass.judge(19, (IDS[19], *chain))
         assert judged.accepted == right
         assert judged.chosen[: right + 1] == tuple(plain[: right + 1])
-    assert graphs.judge_wide(19, (IDS[19], *plain[:47])).accepted == 47
+    assert wide_pass.judge(19, (IDS[19], *plain[:47])).accepted == 47
 
 
 @pytest.mark.gpu

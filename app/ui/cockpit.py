@@ -134,7 +134,7 @@ class Cockpit(QWidget):
         self._info = info
         self._show_layers_of_model()
         last = self._history.last
-        if last is not None:
+        if last is not None and self.memory.open:
             self.memory.show_sample(last, info)
 
     def follow(self, reply: Reply | None, *, replay: bool = False) -> None:

@@ -17,9 +17,10 @@ class LayersSection(Section):
         super().__init__("layers", parent)
         self.set_name(self.tr("Layers"))
         self.map = LayerMap()
-        self.rows.addWidget(self.map)
         self.head.show_value("", detail=self._caption(None))
-        self.set_model(None)
+
+    def build(self) -> None:
+        self.rows.addWidget(self.map)
 
     def set_model(self, info: ModelInfo | None) -> None:
         """The model whose layers are shown."""

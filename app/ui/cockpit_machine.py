@@ -34,6 +34,8 @@ class UseSection(PairSection):
         self.set_names(self.tr("GPU use"), self.tr("CPU use"))
         self.head.setToolTip(self.tr("Share of the time in which something ran on the card, in per cent"))
         self.second_head.setToolTip(self.tr("Share of all processors in use, and by this program, in per cent"))
+
+    def build(self) -> None:
         busy = Curve(self.tr("all programs"), "cpu")
         self.card = TimePlot(
             self.tr("GPU use over time"), [Curve(self.tr("card"), "gpu")], top=1.02, ticks=SHARES, longest=LONGEST
@@ -75,6 +77,8 @@ class BusSection(Section):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("bus", parent)
         self.set_name(self.tr("PCIe traffic"))
+
+    def build(self) -> None:
         self.plot = TimePlot(
             self.tr("PCIe traffic over time"),
             [Curve(self.tr("to the card"), "wait"), Curve(self.tr("from the card"), "cpu")],
@@ -110,6 +114,8 @@ class HistorySection(Section):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("history", parent)
         self.set_name(self.tr("Memory over time"))
+
+    def build(self) -> None:
         in_use, own, kv = self.tr("in use"), self.tr("this program"), self.tr("KV mapped")
         self._names = in_use, own, kv
         self.plot = TimePlot(

@@ -23,11 +23,14 @@ class MemorySection(Section):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("memory", parent)
         self.set_name(self.tr("Memory"))
-        self.bar = MemoryBar()
-        self.legend = MemoryLegend()
         self.kv_button = FoldButton()
         self.kv_button.set_name(self.tr("KV cache"))
         self.kv_button.clicked.connect(self._on_kv_clicked)
+        self._report: KvMemory | None = None
+
+    def build(self) -> None:
+        self.bar = MemoryBar()
+        self.legend = MemoryLegend()
         self.kv_head = Headline(self.kv_button)
         self.fallback = ToneLabel("", "text2", PX_LABEL)
         self.fallback.setWordWrap(True)
@@ -35,16 +38,7 @@ class MemorySection(Section):
         for part in (self.bar, self.legend, self.kv_head, self.fallback, self.kv):
             self.rows.addWidget(part)
         self.rows.setSpacing(SPACING_INNER + 2)
-        self._report: KvMemory | None = None
-        self.set_kv_open(False)
-        self.show_nothing()
-
-    def show_nothing(self) -> None:
-        """Before the first reading."""
-        self.head.show_value("")
-        for widget in (self.bar, self.legend):
-            widget.set_picture(None)
-        self._show_kv(None)
+        self._show_kv(self._report)
 
     def show_sample(self, sample: Sample, info: ModelInfo | None) -> None:
         """Show a reading."""
@@ -67,8 +61,8 @@ class MemorySection(Section):
     def set_kv_open(self, is_open: bool) -> None:
         """Unfold or fold the list of the KV cache."""
         self.kv_button.setChecked(is_open)
-        self.kv.setVisible(is_open)
-        self.kv.show_report(self._report if is_open else None)
+        if self._built:
+            self._show_kv(self._report)
 
     def _on_kv_clicked(self) -> None:
         self.set_kv_open(self.kv_button.isChecked())

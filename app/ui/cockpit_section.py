@@ -21,7 +21,6 @@ class FoldButton(QToolButton):
         super().__init__(parent)
         self._drawn = ""
         self.setCheckable(True)
-        self.setChecked(True)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -89,7 +88,10 @@ class Headline(QWidget):
 
 
 class Section(QWidget):
-    """folded(key, bool) when the user folds or unfolds it; shown_changed() when its content comes or goes."""
+    """Folded until `set_open`; what it shows is built when it is first unfolded.
+
+    folded(key, bool) when the user folds or unfolds it; shown_changed() when its content comes or goes.
+    """
 
     folded = Signal(str, bool)
     shown_changed = Signal()
@@ -100,6 +102,7 @@ class Section(QWidget):
         self.button = FoldButton()
         self.button.clicked.connect(self._on_clicked)
         self.head = Headline(self.button)
+        self._built = False
         self.content = QWidget()
         self.rows = QVBoxLayout(self.content)
         self.rows.setContentsMargins(0, 0, 0, 0)
@@ -109,6 +112,7 @@ class Section(QWidget):
         column.setSpacing(SPACING_INNER)
         column.addWidget(self.head)
         column.addWidget(self.content)
+        self.content.hide()
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def set_name(self, name: str) -> None:
@@ -126,11 +130,21 @@ class Section(QWidget):
         """Whether its content is on screen (or would be after scrolling)."""
         return self.open and self.isVisible()
 
+    def build(self) -> None:
+        """Make what it shows; called once."""
+        raise NotImplementedError
+
     def set_open(self, is_open: bool) -> None:
         """Unfold or fold it."""
+        if is_open and not self._built:
+            self._built = True
+            self.build()
         self.button.setChecked(is_open)
-        self.content.setVisible(is_open)
+        self._show_content(is_open)
         self.shown_changed.emit()
+
+    def _show_content(self, shown: bool) -> None:
+        self.content.setVisible(shown)
 
     def _on_clicked(self) -> None:
         self.set_open(self.button.isChecked())
@@ -178,11 +192,9 @@ class PairSection(Section):
         for column, plot in zip(self._columns, self.plots, strict=True):
             column.addWidget(plot)
 
-    def set_open(self, is_open: bool) -> None:
+    def _show_content(self, shown: bool) -> None:
         for plot in self.plots:
-            plot.setVisible(is_open)
-        self.button.setChecked(is_open)
-        self.shown_changed.emit()
+            plot.setVisible(shown)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -47,6 +47,8 @@ class AcceptanceSection(PairSection):
                 "A draft pays while its chance is above its cost at the present speed (the dashed line)."
             )
         )
+
+    def build(self) -> None:
         self.over_time = TimePlot(
             self.tr("Acceptance over time"),
             [Curve(self.tr("acceptance"), "accepted_dot")],
@@ -82,6 +84,8 @@ class SpeedSection(PairSection):
         self.set_names(self.tr("Tokens per cycle"), self.tr("tok/s"))
         self.head.setToolTip(self.tr("Share of the cycles that added 1, 2, … tokens to the reply, in per cent"))
         self.second_head.setToolTip(self.tr("Tokens a second without the reading of the prompt"))
+
+    def build(self) -> None:
         self.tokens = TokensPlot()
         self.speed = TimePlot(
             self.tr("Speed over time"),

@@ -11,7 +11,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPen, QResizeEvent
-from PySide6.QtWidgets import QGraphicsItem, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGraphicsGridLayout, QGraphicsItem, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.theme import PX_TICK, Theme, active, is_theme_change, ui_font
 
@@ -49,12 +49,13 @@ class PlotFrame(QWidget):
         super().__init__(parent)
         self.setAccessibleName(name)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.view = pg.PlotWidget(self)
+        self.view = pg.GraphicsView(self)
         self.view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.view.setFrameShape(pg.PlotWidget.Shape.NoFrame)
-        self.view.viewport().setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.view.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.view.viewport().setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.view.setMinimumSize(0, 0)
+        self.box = pg.ViewBox(enableMouse=False, enableMenu=False)
+        self.axes = {side: pg.AxisItem(side) for side in ("left", "bottom")}
         self._hairlines = pg.PlotCurveItem(connect="pairs")
         self._calls = 0
         self._range = (0.0, 1.0, 0.0, 1.0)
@@ -67,17 +68,23 @@ class PlotFrame(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.view)
-        self._prepare()
+        self._lay_out()
+        self.box.disableAutoRange()
+        self._hairlines.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
+        self.add(self._hairlines)
 
-    def _prepare(self) -> None:
-        plot = self.view.getPlotItem()
-        plot.setMenuEnabled(False)
-        plot.hideButtons()
-        plot.setMouseEnabled(False, False)
-        plot.setClipToView(False)
-        plot.layout.setContentsMargins(0, TOP, 2, 0)
-        for side in ("left", "bottom"):
-            axis = plot.getAxis(side)
+    def _lay_out(self) -> None:
+        """Two axes and a box: pyqtgraph's own plot item has menus and forms besides, which take longer to make."""
+        holder = pg.GraphicsWidget()
+        grid = QGraphicsGridLayout()
+        grid.setContentsMargins(0, TOP, 2, 0)
+        grid.setSpacing(0)
+        holder.setLayout(grid)
+        grid.addItem(self.axes["left"], 0, 0)
+        grid.addItem(self.box, 0, 1)
+        grid.addItem(self.axes["bottom"], 1, 1)
+        for axis in self.axes.values():
+            axis.linkToView(self.box)
             axis.setPen(None)
             axis.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
             axis.setStyle(
@@ -89,26 +96,23 @@ class PlotFrame(QWidget):
                 tickFont=ui_font(PX_TICK),
             )
         scale = max(1.0, QFontMetricsF(ui_font(PX_TICK)).height() / 13)
-        plot.getAxis("left").setWidth(round(LEFT * scale))
-        plot.getAxis("bottom").setHeight(round(BOTTOM * scale))
+        self.axes["left"].setWidth(round(LEFT * scale))
+        self.axes["bottom"].setHeight(round(BOTTOM * scale))
         self.setFixedHeight(round(HEIGHT + (BOTTOM + 8) * (scale - 1)))
-        plot.getViewBox().disableAutoRange()
-        self._hairlines.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
-        self.add(self._hairlines)
+        self.view.setCentralItem(holder)
 
     def add(self, item: QGraphicsItem) -> None:
         """Put an item into the plot; the range never depends on it, so its bounds need not be kept."""
-        self.view.addItem(item, ignoreBounds=True)
+        self.box.addItem(item, ignoreBounds=True)
 
     def set_axes(self, x: tuple[float, float], y: tuple[float, float], x_ticks: Ticks, y_ticks: Ticks) -> None:
         """Ranges, and what is written at the axes; hairlines go through the ticks of the left one."""
         wanted = (*x, *y)
-        plot = self.view.getPlotItem()
-        plot.getAxis("bottom").setTicks([list(x_ticks)])
-        plot.getAxis("left").setTicks([list(y_ticks)])
+        self.axes["bottom"].setTicks([list(x_ticks)])
+        self.axes["left"].setTicks([list(y_ticks)])
         if wanted != self._range:
             self._range = wanted
-            plot.getViewBox().setRange(xRange=x, yRange=y, padding=0)
+            self.box.setRange(xRange=x, yRange=y, padding=0)
         levels = np.repeat(np.array([value for value, _ in y_ticks], float), 2)
         self._hairlines.setData(np.tile(np.array(x, float), len(y_ticks)), levels)
 
@@ -150,8 +154,8 @@ class PlotFrame(QWidget):
         self._empty.setPalette(palette)
         self.view.setBackground(theme.color("surface"))
         self._hairlines.setPen(line(theme, "grid"))
-        for side in ("left", "bottom"):
-            self.view.getPlotItem().getAxis(side).setTextPen(theme.color("text3"))
+        for axis in self.axes.values():
+            axis.setTextPen(theme.color("text3"))
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -37,12 +37,12 @@ def shown(qtbot: QtBot, plot: Plot) -> Plot:
 
 
 def ranges(plot: PlotFrame) -> tuple[list[float], list[float]]:
-    x, y = plot.view.getPlotItem().getViewBox().viewRange()
+    x, y = plot.box.viewRange()
     return [round(value, 6) for value in x], [round(value, 6) for value in y]
 
 
 def tick_texts(plot: PlotFrame, side: str) -> list[str]:
-    return [text for level in plot.view.getPlotItem().getAxis(side)._tickLevels for _, text in level]
+    return [text for level in plot.axes[side]._tickLevels for _, text in level]
 
 
 def test_an_empty_plot_shows_axes_and_says_so(speed: TimePlot) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from app.states import HostState
 from app.theme import PX_LABEL, SPACING_PART, SPACING_WIDE
 from app.ui.panel import Dot, ElidedLabel, Panel, ToneLabel
+from app.words import factor
 from engine.records import ModelInfo, PrefillProgress
 from engine.statistics import ReplyStatistics
 
@@ -49,13 +50,6 @@ def state_words(state: HostState) -> str:
         HostState.CLOSED: QCoreApplication.translate("StatusLine", "Closing"),
     }
     return words[state]
-
-
-def factor(speed_up: float) -> str:
-    """S with one decimal; just below 1 with two and rounded down, so that a loss never reads as "1.0"."""
-    if speed_up < 1 and round(speed_up, 1) >= 1:
-        return f"{math.floor(speed_up * 100) / 100:.2f}×"
-    return f"{speed_up:.1f}×"
 
 
 class Figure(QWidget):

@@ -98,7 +98,7 @@ class PlotFrame(QWidget):
         scale = max(1.0, QFontMetricsF(ui_font(PX_TICK)).height() / 13)
         self.axes["left"].setWidth(round(LEFT * scale))
         self.axes["bottom"].setHeight(round(BOTTOM * scale))
-        self.setFixedHeight(round(HEIGHT + (BOTTOM + 8) * (scale - 1)))
+        self.setFixedHeight(round(HEIGHT * (1 + scale) / 2))
         self.view.setCentralItem(holder)
 
     def add(self, item: QGraphicsItem) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from engine.offload.parts import Part
+from engine.recipe import Recipe
 
 
 class Residency(str, Enum):
@@ -25,7 +26,8 @@ class Plan:
     always: embedding, norms and biases. draft: the draft's own copy; 0 without one. kv: rows of the KV cache that are
     counted on. workspace: activations, graphs, the context. margin: kept free. others: of other programs.
     plain_seconds: of a plain step. verify_seconds: of a full pass over a whole block; draft_seconds: of a draft step.
-    tokens_per_cycle: expected, with the block length that `speed_up` is best at.
+    tokens_per_cycle: expected, with the block length that `speed_up` is best at; gamma is 0 where there is no draft.
+    recipe: of the draft that `draft` is the copy of; None without one.
     """
 
     budget: int
@@ -44,6 +46,7 @@ class Plan:
     draft_seconds: float
     gamma: int
     tokens_per_cycle: float
+    recipe: Recipe | None = None
 
     def bytes_of(self, residency: Residency) -> int:
         """Weights that lie there."""

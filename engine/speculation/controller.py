@@ -18,7 +18,7 @@ from __future__ import annotations
 from engine.settings import MAX_GAMMA
 from engine.speculation.block import JudgedBlock
 from engine.speculation.cycle_plan import CyclePlan
-from engine.speculation.estimates import CostProfile
+from engine.speculation.estimates import CostProfile, expected_tokens
 from engine.speculation.measured import Measured
 from engine.speculation.prompt_kind import UNKNOWN_PROMPT, PromptKind
 
@@ -78,13 +78,9 @@ class GammaController:
         """S expected of cycles of length 1, 2, ... up to the limit."""
         measured, overall = self.measured, self.measured.overall.value()
         per_token = self._cost_of_token()
-        reach, expected = 1.0, 1.0 + self._siblings / (self._cycles + 1.0)
-        gains = []
-        for gamma, rate in enumerate(measured.positions[: self._max], start=1):
-            reach *= rate.value(overall)
-            expected += reach
-            gains.append(expected / (gamma * per_token + measured.verify(gamma)))
-        return gains
+        rates = (rate.value(overall) for rate in measured.positions[: self._max])
+        tokens = expected_tokens(rates, self._siblings / (self._cycles + 1.0))
+        return [found / (gamma * per_token + measured.verify(gamma)) for gamma, found in enumerate(tokens, start=1)]
 
     def next_gamma(self) -> int:
         """How many tokens to draft now, at most; 0 asks for a plain step. Ask once a step."""

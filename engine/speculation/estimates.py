@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 _RATE_MEMORY = 0.985  # weight of older tests at each new one: about the last 65 count
@@ -24,6 +24,16 @@ class CostProfile:
     verify_slope: float = 0.02
     few_base: float = 1.15
     few_slope: float = 0.04
+
+
+def expected_tokens(rates: Iterable[float], extra: float = 0.0) -> Iterator[float]:
+    """Tokens that cycles of 1, 2, ... proposals yield, where proposal k is right with probability rates[k] if those
+    before it were. extra: that each cycle yields beside them, say by siblings."""
+    reach, expected = 1.0, 1.0 + extra
+    for rate in rates:
+        reach *= rate
+        expected += reach
+        yield expected
 
 
 class SuccessRate:

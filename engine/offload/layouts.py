@@ -1,0 +1,124 @@
+"""Ways to divide parts between the fast memory and the slots, counted by size: parts of one size are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from engine.offload.parts import Part
+from engine.offload.plan import Residency
+
+# Two slots let a copy run while a part is computed. A third would take the room that a part of its size could lie in
+# for good, which saves that part's copy whether or not there is time before a pass.
+SLOTS = 2
+MOST_SIZES = 6  # of slots that are tried: models have two or three sizes of parts
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """resident: how many parts of each size, largest first, stay. others: where the rest lies.
+
+    slots of slot_bytes each; none unless parts are streamed. ahead: bytes of parts that lie in them as a pass begins.
+    first: how many parts of each size smaller than a slot stay before any other. resident_bytes, other_bytes: of parts.
+    """
+
+    resident: tuple[int, ...]
+    others: Residency
+    slots: int
+    slot_bytes: int
+    ahead: int
+    first: int
+    resident_bytes: int
+    other_bytes: int
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes of the fast memory."""
+        return self.resident_bytes + self.slots * self.slot_bytes
+
+
+class Sizes:
+    """The parts of a model, or of a device's share of one, by size."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = tuple(parts)
+        counts: dict[int, int] = {}
+        for part in parts:
+            counts[part.nbytes] = counts.get(part.nbytes, 0) + 1
+        self._counts = sorted(counts.items(), reverse=True)
+        self._smallest = min((size for size, count in self._counts if count > SLOTS), default=0)
+        self.total = sum(part.nbytes for part in parts)
+
+    def least(self, *, host: bool) -> int:
+        """Bytes of the fast memory that no layout goes below. host: whether the CPU may compute parts."""
+        if host:
+            return 0
+        least, larger = self.total, 0
+        for size, count in self._counts:
+            least = min(least, larger + SLOTS * size)
+            larger += size * count
+        return least
+
+    def layouts(self, room: int, *, host: bool) -> Iterator[Layout]:
+        """Those that fit: everything resident, if that does; else for each size of slot those that stream least.
+
+        A pass begins with parts of all sizes, so that slots are not full as it begins, unless the first small ones
+        stay: both are tried. Of each kind of layout, more room never yields one that is slower.
+        """
+        if room >= self.total:
+            yield Layout(tuple(count for _, count in self._counts), Residency.STREAMED, 0, 0, 0, 0, self.total, 0)
+            return
+        if host and room >= 0:
+            yield self._filled(room, Residency.HOST, 0, 0)
+        for place, (size, _) in enumerate(self._counts[:MOST_SIZES]):
+            for first in (0, SLOTS) if 0 < self._smallest < size else (0,):
+                if self._kept(place, first) + SLOTS * size <= room:
+                    yield self._filled(room, Residency.STREAMED, place, first)
+
+    def residency(self, layout: Layout) -> tuple[Residency, ...]:
+        """Of every part. The first that do not stay lie in the slots as a pass begins, so they come at its beginning;
+        the others are spread evenly up to its end, so that copies and computing take turns."""
+        lies = [Residency.RESIDENT] * len(self.parts)
+        for (size, count), stay in zip(self._counts, layout.resident, strict=True):
+            alike = [place for place, part in enumerate(self.parts) if part.nbytes == size]
+            small = 0 < size < layout.slot_bytes and count > SLOTS
+            alike = alike[layout.first :] if small else alike
+            leave = count - stay
+            lead = min(leave, SLOTS if layout.first or size == self._smallest else 1)
+            rest, among = leave - lead, len(alike) - lead
+            places = [*range(lead), *(lead + (turn + 1) * among // rest - 1 for turn in range(rest))]
+            for place in places:
+                lies[alike[place]] = layout.others
+        return tuple(lies)
+
+    def _must(self, place: int, first: int) -> list[int]:
+        """How many of each size stay whatever the room: all that no slot is for, and the first small ones."""
+        return [
+            count if at < place else first if at > place and count > SLOTS else 0
+            for at, (_, count) in enumerate(self._counts)
+        ]
+
+    def _kept(self, place: int, first: int) -> int:
+        return sum(must * size for must, (size, _) in zip(self._must(place, first), self._counts, strict=True))
+
+    def _filled(self, room: int, others: Residency, place: int, first: int) -> Layout:
+        """What must stay does, and as many of the others as there is room for, the largest first."""
+        slots = SLOTS if others is Residency.STREAMED else 0
+        slot = self._counts[place][0] if slots else 0
+        stay = self._must(place, first)
+        free = room - slots * slot - self._kept(place, first)
+        resident = room - slots * slot - free
+        for at, (size, count) in enumerate(self._counts):
+            more = min(count - stay[at], free // size if size else count)
+            stay[at] += more
+            free -= more * size
+            resident += more * size
+        ahead = self._ahead(place, self._counts[place][1] - stay[place], first) if slots else 0
+        return Layout(tuple(stay), others, slots, slot, ahead, first, resident, self.total - resident)
+
+    def _ahead(self, place: int, leave: int, first: int) -> int:
+        """Bytes that the slots hold as a pass begins. leave: parts of the slots' size that do not stay."""
+        slot, count = self._counts[place]
+        if not 0 < self._smallest < slot or (first and leave > 1):
+            return SLOTS * slot
+        return (slot if count > SLOTS else self._smallest) + self._smallest

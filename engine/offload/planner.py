@@ -1,0 +1,117 @@
+"""Decides from a budget where each part of a model lies and which draft it gets, by the speed to be expected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.errors import BadSetting
+from engine.offload.demands import Demands, DraftOption
+from engine.offload.layouts import Layout, Sizes
+from engine.offload.parts import Part
+from engine.offload.plan import Plan, Residency
+from engine.offload.prediction import Device, Reads, Speed, drafted_speed, plain_speed
+from engine.offload.rates import Rates
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """One way to do it, and how fast it is."""
+
+    layout: Layout
+    draft: DraftOption | None
+    speed: Speed
+
+
+def plan(parts: Sequence[Part], demands: Demands, rates: Rates, budget: int) -> Plan:
+    """The fastest plan within `budget` bytes of the fast memory. More is never slower, as long as passes are as wide.
+
+    The draft's copy, the KV cache, the workspace, the margin and other programs come before the parts. There is no
+    draft where the model is faster without one. Raises BadSetting, naming the least budget, where it is too small.
+    """
+    if budget < minimum(parts, demands, rates):
+        raise BadSetting(too_small(budget, minimum(parts, demands, rates)))
+    sizes, host = Sizes(parts), host_pays(demands, rates)
+    best: _Choice | None = None
+    for draft in (None, *demands.drafts):
+        room = budget - before_parts(demands) - (draft.nbytes if draft else 0)
+        for layout in sizes.layouts(room, host=host):
+            speed = speed_of(layout, draft, demands, rates)
+            if best is None or speed.token_seconds < best.speed.token_seconds:
+                best = _Choice(layout, draft, speed)
+    assert best is not None  # the minimum was kept to
+    return _as_plan(best, sizes, demands, budget)
+
+
+def minimum(parts: Sequence[Part], demands: Demands, rates: Rates) -> int:
+    """Bytes below which there is no plan."""
+    return before_parts(demands) + Sizes(parts).least(host=host_pays(demands, rates))
+
+
+def whole(parts: Sequence[Part], demands: Demands, draft: DraftOption | None) -> int:
+    """Bytes from which all parts and a draft stay in the fast memory."""
+    return before_parts(demands) + sum(part.nbytes for part in parts) + (draft.nbytes if draft else 0)
+
+
+def before_parts(demands: Demands) -> int:
+    """Bytes that come before parts and draft."""
+    return demands.always + demands.kv + demands.workspace + demands.margin + demands.others
+
+
+def host_pays(demands: Demands, rates: Rates) -> bool:
+    """Whether the CPU may compute parts, and does so faster than they are brought in."""
+    return demands.allow_host and rates.cpu > rates.link
+
+
+def too_small(budget: int, least: int) -> str:
+    """A sentence; the minimum it names is enough when given as it stands there."""
+    return (
+        f"The budget is {budget / 1e9:.2f} GB, but this model with this context needs at least "
+        f"{math.ceil(least / 1e7) / 100:.2f} GB."
+    )
+
+
+def speed_of(layout: Layout, draft: DraftOption | None, demands: Demands, rates: Rates) -> Speed:
+    """What is to be expected of a layout with a draft, or without."""
+    devices = [Device.of(reads_of(layout, demands.attended, demands.output_read), rates)]
+    if draft is None:
+        return plain_speed(devices)
+    step = draft.seconds if draft.seconds is not None else (draft.read + demands.attended) / rates.draft
+    rows = demands.streamed_rows if layout.slots else demands.rows
+    return drafted_speed(devices, step, draft.acceptance, rows)
+
+
+def reads_of(layout: Layout, attended: int, output: int) -> Reads:
+    """What a pass reads. attended: of the KV cache. output: of the embedding, at the pass's end."""
+    streams = layout.others is Residency.STREAMED
+    return Reads(
+        resident=layout.resident_bytes + attended + output,
+        streamed=layout.other_bytes if streams else 0,
+        host=0 if streams else layout.other_bytes,
+        ahead=layout.ahead,
+        last=layout.slot_bytes + output,
+    )
+
+
+def _as_plan(choice: _Choice, sizes: Sizes, demands: Demands, budget: int) -> Plan:
+    layout, draft, speed = choice.layout, choice.draft, choice.speed
+    return Plan(
+        budget=budget,
+        parts=sizes.parts,
+        residency=sizes.residency(layout),
+        slots=layout.slots,
+        slot_bytes=layout.slot_bytes,
+        always=demands.always,
+        draft=draft.nbytes if draft else 0,
+        kv=demands.kv,
+        workspace=demands.workspace,
+        margin=demands.margin,
+        others=demands.others,
+        plain_seconds=speed.plain_seconds,
+        verify_seconds=speed.verify_seconds,
+        draft_seconds=speed.draft_seconds,
+        gamma=speed.gamma,
+        tokens_per_cycle=speed.tokens_per_cycle,
+        recipe=draft.recipe if draft else None,
+    )

@@ -21,7 +21,7 @@ from engine.model.card_weights import CardWeights
 from engine.model.decode_graphs import DecodeGraphs, DraftReport, Judgement
 from engine.model.fused import shapes_of
 from engine.model.ingredients import require_ingredients
-from engine.model.runner import CYCLE_ROWS, MAX_DECODE_ROWS
+from engine.model.runner import MAX_DECODE_ROWS, MAX_DRAFT_ROWS
 from engine.model.torch_runner import TorchRunner
 from engine.model.wide_pass import WidePass
 from engine.offload.plan import Plan
@@ -171,7 +171,7 @@ class GraphRunner(TorchRunner):
     def begin_cycle(self, token: int, position: int) -> None:
         """Start a cycle after `token` at `position`; without an upload where the card is there already."""
         if self._ready == (self.kv.index, position, token):
-            self.kv.ensure(position + CYCLE_ROWS)
+            self.kv.ensure(position + self.decode_rows + MAX_DRAFT_ROWS)
         else:
             self._begin(position, (token,))
         self._ready, self._at, self._token = None, position, token
@@ -290,7 +290,7 @@ class GraphRunner(TorchRunner):
         self._placed.close()
 
     def _begin(self, position: int, tokens: Sequence[int]) -> None:
-        self.kv.ensure(position + CYCLE_ROWS)
+        self.kv.ensure(position + self.decode_rows + MAX_DRAFT_ROWS)
         torch.cuda.current_stream().synchronize()  # what was written there comes first
         self.graphs.begin(position, tokens, self._range_units())
 

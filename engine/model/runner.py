@@ -13,7 +13,7 @@ from engine.records import LoadProgress
 
 MAX_DECODE_ROWS = 16  # the widest verify pass: gamma + 1
 MAX_DRAFT_ROWS = 8  # the widest draft pass: the last token and the proposals the draft checks
-CYCLE_ROWS = 48 + MAX_DRAFT_ROWS  # that a cycle may write: the widest full pass of any runner, and the next draft pass
+CYCLE_ROWS = 48 + MAX_DRAFT_ROWS  # most that a cycle of any runner writes: its full pass, and the next draft pass
 
 
 class Runner(Protocol):

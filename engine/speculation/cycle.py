@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.model.runner import CYCLE_ROWS, Runner
+from engine.model.runner import MAX_DRAFT_ROWS, Runner
 from engine.records import CycleEvent, CycleRecord, PrefillProgress, StopReason
 from engine.sampling.accept import Cut, cut
 from engine.settings import Speculation
@@ -96,7 +96,7 @@ class ReplyLoop:
         gamma = min(self._controller.next_gamma(), most) if most else 0
         if gamma and self._runner.recipe.neuron_share < 1 and self._cycles % NEURON_REFRESH == 0:
             self._runner.refresh_neurons()
-        self._runner.kv.ensure(len(self.ids) + CYCLE_ROWS, cycle=True)
+        self._runner.kv.ensure(len(self.ids) + self._stepper.rows + MAX_DRAFT_ROWS, cycle=True)
         block = self._stepper.step(self.ids, gamma, most)
         if block is None:
             return None

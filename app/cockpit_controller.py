@@ -23,9 +23,9 @@ LINGER_MS = 5000  # readings go on so long after the last thing that happened: m
 
 
 class CockpitController(QObject):
-    """made(Cockpit) once, when it has been made; shown_changed(bool) as it is shown and hidden."""
+    """shown_changed(bool) as it is shown and hidden; calibration_asked() by the button of the verdict."""
 
-    made = Signal(object)
+    calibration_asked = Signal()
     shown_changed = Signal(bool)
 
     def __init__(
@@ -103,6 +103,7 @@ class CockpitController(QObject):
         if self.cockpit is not None or not (self._ready and self._place.shown):
             return
         from app.ui.cockpit import Cockpit  # imports pyqtgraph and numpy
+        from app.verdict_controller import VerdictController
 
         cockpit = self.cockpit = Cockpit()
         cockpit.set_folded(self._settings.current.cockpit_folded)
@@ -113,7 +114,11 @@ class CockpitController(QObject):
         self.monitor.sampled.connect(cockpit.show_sample)
         cockpit.close_button.setVisible(not self._place.docked)
         self._place.set_content(cockpit)
-        self.made.emit(cockpit)
+        verdicts = self.verdicts = VerdictController(
+            cockpit.verdict, cockpit.figures, self._host, self._settings, self._chat.chats, cockpit
+        )
+        cockpit.refreshed.connect(verdicts.follow)
+        verdicts.calibration_asked.connect(self.calibration_asked)
         self._follow_open_chat()
         self._stir()
 
@@ -146,6 +151,7 @@ class CockpitController(QObject):
     def _on_model(self) -> None:
         if self.cockpit is not None:
             self.cockpit.set_model(self._host.info)
+            self.verdicts.judge()
         self._stir()
 
     @Slot(object)

@@ -13,7 +13,7 @@ from engine.statistics import ReplyStatistics
 from engine.trend import Trend
 
 SLICE = 20  # cycles between two looks at the clock
-LAST = 8
+LAST = 64  # cycles that stand for how it goes now
 
 
 class ReplyFigures:

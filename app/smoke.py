@@ -43,6 +43,8 @@ class PictureRun(QObject):
     def _save(self) -> None:
         if self._over:
             return
+        if (cockpit := self._window.cockpit.cockpit) is not None:
+            cockpit.settle()
         if not self._window.grab().save(self._target):
             self._fail(f"The picture cannot be written to {self._target}.")
             return

@@ -22,6 +22,7 @@ from app.ui.cockpit_memory import KV_KEY, MemorySection
 from app.ui.cockpit_section import Section
 from app.ui.cockpit_speculation import AcceptanceSection, SpeedSection, columns
 from app.ui.panel import Panel, Tag, ToneLabel
+from app.ui.verdict_card import VerdictCard
 from app.widgets.icon_button import HIT_SMALL, IconButton
 from engine.records import CycleRecord, ModelInfo
 
@@ -32,11 +33,12 @@ FOLD_SECONDS = 0.006  # of a refresh, for cycles that are new
 
 class Cockpit(QWidget):
     """closed() asks to be hidden; folded(key, bool) as the user folds a section; watch_changed() when what is on screen
-    needs other readings of the machine."""
+    needs other readings of the machine; refreshed(growing) after every update, with whether another is due."""
 
     closed = Signal()
     folded = Signal(str, bool)
     watch_changed = Signal()
+    refreshed = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,14 +56,16 @@ class Cockpit(QWidget):
         self._timer.setSingleShot(True)
         self._timer.setInterval(REFRESH_MS)
         self._timer.timeout.connect(self.refresh)
-        self.verdict_place = QVBoxLayout()
-        self.verdict_place.setContentsMargins(SPACING_WIDE, 0, SPACING_WIDE, SPACING_BLOCK)
+        self.verdict = VerdictCard()
+        verdict_place = QVBoxLayout()
+        verdict_place.setContentsMargins(SPACING_WIDE, 0, SPACING_WIDE, SPACING_BLOCK)
+        verdict_place.addWidget(self.verdict)
         self._area = self._make_area()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(self._make_head())
-        column.addLayout(self.verdict_place)
+        column.addLayout(verdict_place)  # above what scrolls
         column.addWidget(self._area, 1)
         for section in self.sections():
             section.folded.connect(self.folded)
@@ -119,10 +123,6 @@ class Cockpit(QWidget):
 
     # What is shown
 
-    def set_verdict(self, widget: QWidget) -> None:
-        """Put the verdict above everything else; it stays there when the rest scrolls."""
-        self.verdict_place.addWidget(widget)
-
     def set_folded(self, keys: tuple[str, ...]) -> None:
         """Fold exactly these sections."""
         for section in self.sections():
@@ -159,6 +159,12 @@ class Cockpit(QWidget):
         """Show the layers of one cycle, that of a token pointed at; None for the last cycles again."""
         self.layers.choose(record)
 
+    def settle(self) -> None:
+        """Show all that has come, at once, for a still picture."""
+        while self._figures.pending or self._stale:
+            self.refresh()
+        self.verdict.settle()
+
     @property
     def figures(self) -> ReplyFigures:
         """What is folded of the reply that is followed."""
@@ -183,6 +189,7 @@ class Cockpit(QWidget):
         if self.layers.open:
             self.layers.show_figures(self._figures)
         self._stale = growing or self._figures.pending  # once more when it rests, so that nothing is left behind
+        self.refreshed.emit(self._stale)
         self.wake()
 
     def _show_layers_of_model(self) -> None:

@@ -80,6 +80,11 @@ class VerdictCard(QWidget):
         else:
             self._show(verdict)
 
+    def settle(self) -> None:
+        """Show at once what waits, for a still picture."""
+        self._hold.stop()
+        self._on_held()
+
     @Slot()
     def _on_held(self) -> None:
         verdict, self._next = self._next, None

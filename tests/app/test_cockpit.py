@@ -22,6 +22,7 @@ from app.settings import AppSettings
 from app.settings_store import SettingsStore
 from app.ui.cockpit import Cockpit
 from app.ui.cockpit_place import WIDEST, WIDTH
+from app.verdict import CALIBRATE
 from engine.probes.nvml import NvmlProbe
 from engine.records import LoadProgress, ModelInfo
 from nvml_stub import CARD, NvmlStub
@@ -290,6 +291,73 @@ def test_unfolding_shows_what_it_missed(benches: BenchMaker) -> None:
     assert sum(cockpit.speed.tokens.shares) == pytest.approx(1.0)
 
 
+# The verdict
+
+
+def slow_engine() -> FakeEngine:
+    """Speculation that costs more than it brings: two drafts as dear as a plain step each, never right."""
+    engine = FakeEngine()
+    engine.recording.draft_seconds = 0.05
+    engine.recording.cycles.clear()
+    for _ in range(12):
+        engine.recording.cycle(ghosts=" a b", correction=" c")
+    return engine
+
+
+def test_the_verdict_is_on_the_reply_and_its_button_does_what_it_says(benches: BenchMaker) -> None:
+    bench = benches(slow_engine())
+    bench.ready()
+    cockpit = settled(bench)
+    assert cockpit.verdict.sentence.text().startswith("No reply yet")
+    bench.ask("One?")
+    settled(bench).settle()
+    assert cockpit.verdict.sentence.text().startswith("Slower than plain (0.3×)")
+    assert cockpit.verdict.button.isVisible()
+    cockpit.verdict.button.click()
+    assert bench.settings.current.speculation is False
+    assert bench.window.composer.speculation_chip.text() == "Speculation off"
+    cockpit.settle()
+    assert "Speculation is off from now on" in cockpit.verdict.sentence.text()
+
+
+def test_the_verdict_on_a_stored_reply_proposes_nothing(benches: BenchMaker) -> None:
+    bench = benches()
+    bench.ready()
+    bench.window.show_demo()
+    replay = bench.window.replays.replay
+    assert replay is not None
+    replay.show_all()
+    cockpit = settled(bench)
+    cockpit.settle()
+    assert cockpit.figures.statistics.cycles > 8 and cockpit.verdict.verdict is not None
+    assert cockpit.verdict.verdict.facts and cockpit.verdict.verdict.action is None
+
+
+def test_a_verdict_may_lead_to_calibration(benches: BenchMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = benches()
+    cockpit, asked = settled(bench), []
+    bench.window.cockpit.calibration_asked.connect(lambda: asked.append(True))
+    monkeypatch.setattr(bench.window.jobs, "calibrate", lambda: None)
+    cockpit.verdict.applied.emit(CALIBRATE)
+    assert asked == [True]
+
+
+def test_an_earlier_reply_by_the_models_own_recipe_is_known(benches: BenchMaker) -> None:
+    bench = benches()
+    bench.ready()
+    bench.ask("One?")
+    verdicts = bench.window.cockpit.verdicts
+    first = settled(bench).figures.statistics
+    assert verdicts.situation().earlier is None and verdicts.situation().speculated
+    bench.settings.set("speculation", False)
+    bench.ask("Two?")
+    settled(bench)
+    situation = verdicts.situation()
+    assert situation.earlier == first.speed_up is not None
+    assert not situation.speculated and situation.info == bench.host.info
+    assert len(situation.recent) == situation.statistics.cycles
+
+
 # Memory and machine
 
 
@@ -421,8 +489,8 @@ def test_every_control_of_the_cockpit_has_a_name_and_every_plot_a_summary(benche
     bench.ready()
     bench.ask("One?")
     cockpit = settled(bench)
-    buttons = cockpit.findChildren(QAbstractButton)
-    assert len(buttons) >= 9 and all(button.accessibleName() for button in buttons)
+    buttons = [button for button in cockpit.findChildren(QAbstractButton) if button.isVisible()]
+    assert len(buttons) >= 9 and all(button.accessibleName() or button.text() for button in buttons)
     plots = [cockpit.acceptance.over_time, cockpit.acceptance.by_position, cockpit.speed.tokens, cockpit.speed.speed]
     assert all(plot.accessibleName() and any(sign.isdigit() for sign in plot.summary()) for plot in plots)
 

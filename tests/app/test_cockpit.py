@@ -490,7 +490,7 @@ def test_every_control_of_the_cockpit_has_a_name_and_every_plot_a_summary(benche
     bench.ask("One?")
     cockpit = settled(bench)
     buttons = [button for button in cockpit.findChildren(QAbstractButton) if button.isVisible()]
-    assert len(buttons) >= 9 and all(button.accessibleName() or button.text() for button in buttons)
+    assert len(buttons) >= 8 and all(button.accessibleName() or button.text() for button in buttons)
     plots = [cockpit.acceptance.over_time, cockpit.acceptance.by_position, cockpit.speed.tokens, cockpit.speed.speed]
     assert all(plot.accessibleName() and any(sign.isdigit() for sign in plot.summary()) for plot in plots)
 

@@ -8,13 +8,15 @@ from PySide6.QtCore import QEvent, QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.chat_controller import ChatController
-from app.conversation import Reply
+from app.conversation import Reply, Turn
 from app.host import EngineHost
 from app.live_settings import LiveSettings
 from app.monitor import Monitor, Watch
 from app.replays import Replays
 from app.states import HostState
 from app.ui.cockpit_place import CockpitPlace
+from app.ui.reply_view import ReplyView
+from engine.records import CycleRecord
 
 if TYPE_CHECKING:
     from app.ui.cockpit import Cockpit
@@ -50,6 +52,7 @@ class CockpitController(QObject):
         self._linger.setInterval(LINGER_MS)
         self._linger.timeout.connect(self._watch)
         chat.reply_moved.connect(self._on_reply)
+        chat.reply_shown.connect(self._on_shown)
         chat.chats_changed.connect(self._follow_open_chat)
         replays.moved.connect(self._on_replay)
         replays.ended.connect(self._follow_open_chat)
@@ -133,6 +136,16 @@ class CockpitController(QObject):
     def _on_reply(self, reply: Reply) -> None:
         if self.cockpit is not None and self._chat.chats.current.reply(reply.reply_id) is reply:
             self.cockpit.follow(reply)
+
+    @Slot(object, object)
+    def _on_shown(self, view: ReplyView, _: Turn) -> None:
+        view.cycle_chosen.connect(self._on_cycle)
+
+    @Slot(object)
+    def _on_cycle(self, record: CycleRecord | None) -> None:
+        """A cycle was selected in a reply: its layers are shown until another is, or the reply goes on."""
+        if self.cockpit is not None:
+            self.cockpit.choose_cycle(record)
 
     @Slot(object)
     def _on_replay(self, reply: Reply) -> None:

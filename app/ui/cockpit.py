@@ -139,6 +139,8 @@ class Cockpit(QWidget):
 
     def follow(self, reply: Reply | None, *, replay: bool = False) -> None:
         """Show a reply as it stands; to be called whenever it has grown. replay: it is played from a record."""
+        if reply is not self._figures.reply:
+            self.layers.choose(None)
         self._figures.follow(reply)
         self.replay_tag.setVisible(reply is not None and (replay or reply.reply_id < 0))
         self._stale = True

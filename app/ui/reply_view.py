@@ -23,6 +23,7 @@ class ReplyView(QWidget):
     compare_requested = Signal()
     report_requested = Signal()
     statistics_changed = Signal(object)  # ReplyStatistics
+    cycle_chosen = Signal(object)  # the CycleRecord of a cycle that was selected
     grew = Signal()  # its height changed by what it shows
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -279,6 +280,7 @@ class ReplyView(QWidget):
         self.refresh()
         self.text.select_cycle(number)
         self.timeline.select(number)
+        self.cycle_chosen.emit(self.timeline.record(number))
 
     def enterEvent(self, event: QEnterEvent) -> None:
         super().enterEvent(event)

@@ -72,6 +72,10 @@ class CycleTimeline(PaintedWidget):
                 self._show_up_to(self.bars()[-1].number - 1)
         self.redraw()
 
+    def record(self, number: int) -> CycleRecord:
+        """The record of a cycle. Raises IndexError where there is none."""
+        return self._records[number]
+
     def bars(self) -> list[Bar]:
         """The bars in view, from left to right."""
         count = len(self._records)

@@ -22,8 +22,10 @@ from app.settings import AppSettings
 from app.settings_store import SettingsStore
 from app.ui.cockpit import Cockpit
 from app.ui.cockpit_place import WIDEST, WIDTH
+from app.ui.reply_view import ReplyView
 from app.verdict import CALIBRATE
 from engine.probes.nvml import NvmlProbe
+from engine.recipe import Recipe
 from engine.records import LoadProgress, ModelInfo
 from nvml_stub import CARD, NvmlStub
 from reply_builders import cycle, long_reply
@@ -289,6 +291,25 @@ def test_unfolding_shows_what_it_missed(benches: BenchMaker) -> None:
     cockpit.speed.button.click()
     settled(bench)
     assert sum(cockpit.speed.tokens.shares) == pytest.approx(1.0)
+
+
+def test_a_selected_cycle_shows_its_layers_until_another_reply_comes(benches: BenchMaker) -> None:
+    engine = FakeEngine()
+    skipping = replace(engine.recording.cycles[1].record, recipe=Recipe(skipped_mlp=(3,)))
+    engine.recording.cycles[1] = replace(engine.recording.cycles[1], record=skipping)
+    bench = benches(engine)
+    bench.ready()
+    bench.ask("One?")
+    cockpit = settled(bench)
+    assert cockpit.layers.map.summary() == "CPU 30"
+    reply = bench.view.turns()[-1]
+    assert isinstance(reply, ReplyView)
+    reply.timeline.cycle_selected.emit(1)
+    assert cockpit.layers.map.summary() == "CPU 30, skipped 1"
+    assert cockpit.layers.head.detail.text() == "draft density, cycle 2"
+    bench.ask("Two?")
+    assert settled(bench).layers.map.summary() == "CPU 30"
+    assert cockpit.layers.head.detail.text() == "draft density, last 4 cycles"
 
 
 # The verdict

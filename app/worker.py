@@ -32,6 +32,8 @@ class EngineLike(Protocol):
         *,
         context: int | None = None,
         virtual_memory: bool = True,
+        budget_bytes: int | None = None,
+        offload: bool = True,
         progress: Callable[[LoadProgress], None] = ...,
     ) -> ModelInfo: ...
 
@@ -157,7 +159,14 @@ class EngineWorker(QObject):
             engine = self._engine
             if self.halt.is_set():
                 raise LoadCancelled("The load was cancelled.")
-            engine.load(model, context=options.context, virtual_memory=options.virtual_memory, progress=report)
+            engine.load(
+                model,
+                context=options.context,
+                virtual_memory=options.virtual_memory,
+                budget_bytes=options.budget_bytes,
+                offload=options.offload,
+                progress=report,
+            )
         except LoadCancelled:
             self._end(command_id, self._kept(Answer.LOAD_CANCELLED, Answer.LOAD_CANCELLED_KEEPING))
         except SpecularError as error:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from engine.bench.record import TRACED_TOKENS, record_trace
 from engine.bench.traces import Trace
+from engine.budget_request import BudgetRequest
 from engine.calibration.report import CalibrationProgress, CalibrationReport, check_minutes
 from engine.calibration.session import calibrate_loaded
 from engine.errors import (
@@ -27,6 +28,7 @@ from engine.memory.report import KvMemory
 from engine.model.fault import located
 from engine.model.loaded import LoadedModel, load_model
 from engine.model.observed import PassObserver, observe
+from engine.offload.report import Offload
 from engine.proof import ProofProgress, ProofReport
 from engine.prove import prove
 from engine.prove_prompts import PROMPTS, ProofPrompt
@@ -44,6 +46,7 @@ class Engine:
 
     def __init__(self) -> None:
         self._loaded: LoadedModel | None = None
+        self._budget = BudgetRequest()
         self._stop = threading.Event()
         self._cancel = threading.Event()
         self._busy = False
@@ -60,19 +63,32 @@ class Engine:
         context: int | None = None,
         device: str | None = None,
         virtual_memory: bool = True,
+        budget_bytes: int | None = None,
+        offload: bool = True,
         progress: Callable[[LoadProgress], None] = lambda _: None,
     ) -> ModelInfo:
         """Load "starter", a model folder or a .gguf file in place of the present model.
 
         context: positions of the KV cache, None for the model's own up to 8192. device: "cuda", "cpu" or None for
-        the best. virtual_memory: whether the KV cache may lie in it; the tokens are the same either way. Raises
+        the best. virtual_memory: whether the KV cache may lie in it; the tokens are the same either way.
+        budget_bytes: of the device's memory that the model may take, None for what is free; offload: whether parts of
+        it may be brought in for every full pass where it does not fit, which again changes no token. Raises
         SpecularError with one sentence; the model loaded before is then still there and usable.
         """
         self._require_idle()
         self._cancel.clear()
         self._busy = True
         try:
-            loaded = load_model(model, context, device, progress, self._cancel.is_set, virtual_memory=virtual_memory)
+            loaded = load_model(
+                model,
+                context,
+                device,
+                progress,
+                self._cancel.is_set,
+                virtual_memory=virtual_memory,
+                budget_bytes=budget_bytes,
+                offload=offload,
+            )
             if self._cancel.is_set():  # during the last tensor
                 loaded.close()
                 raise LoadCancelled("Loading was cancelled.")
@@ -111,6 +127,7 @@ class Engine:
             Limits(loaded.end_ids(bool(request.messages)), request.max_new_tokens),
             self._text(loaded, request),
             self._stop.is_set,
+            between=lambda: self._budget.try_to(loaded),
         )
         self._stop.clear()
         return self._reply(loaded, loop, prompt, sampler.seed, request.conversation)
@@ -139,6 +156,26 @@ class Engine:
         """How the KV cache stands; None without a model. Any thread."""
         loaded = self._loaded
         return None if loaded is None else loaded.runner.kv.report()
+
+    def use_budget(self, budget_bytes: int | None, progress: Callable[[LoadProgress], None] = lambda _: None) -> None:
+        """Move parts of the loaded model so that it takes at most so much of the device's memory; None: what is free.
+
+        While a reply is being made, from any thread: it happens before the next cycle, whose record shows it, and the
+        reply goes on; what cannot be done is told by `offload`. Otherwise, by the owner, at once: raises NoModel, and
+        SpecularError with figures where the least does not fit. All then lies as before. No token changes.
+        """
+        loaded = self._require_model()
+        self._budget.ask(budget_bytes, progress)
+        if not self._busy:
+            self._budget.carry_out(loaded)
+
+    def offload(self) -> Offload | None:
+        """How the model's parts lie; None without a model, or where all of it is in one memory. Any thread."""
+        loaded = self._loaded
+        plan = None if loaded is None else loaded.runner.plan
+        if loaded is None or plan is None:
+            return None
+        return Offload(plan, loaded.runner.transfers, self._budget.refused)
 
     @contextmanager
     def observed(self, observer: PassObserver) -> Iterator[None]:
@@ -228,6 +265,7 @@ class Engine:
         """Give back the model's memory and threads. Without a model, nothing."""
         self._require_idle()
         loaded, self._loaded = self._loaded, None
+        self._budget.forget()
         if loaded is not None:
             loaded.close()
 
@@ -249,9 +287,10 @@ class Engine:
         began = decode_began = time.perf_counter()
         message = None
         try:
-            yield from loop.prefill(prompt, reused)
-            decode_began = time.perf_counter()
-            yield from loop.cycles()
+            with loaded.runner.interruptible(self._stop.is_set):
+                yield from loop.prefill(prompt, reused)
+                decode_began = time.perf_counter()
+                yield from loop.cycles()
             committed = loop.ids[:-1]
         except (SpecularError, MemoryError, RuntimeError) as error:
             if not isinstance(error, SpecularError) and not is_out_of_memory(error):
@@ -262,6 +301,7 @@ class Engine:
             message = str(error) if isinstance(error, SpecularError) else "There is not enough memory to go on."
         finally:
             kv.leave(committed)
+            self._budget.try_to(loaded)  # what was asked for during the last cycle
             self._busy = False
         yield Finished(
             reason=loop.reason or StopReason.STOPPED,

@@ -36,6 +36,10 @@ class EngineBusy(SpecularError):
     """A reply or a load is running and the command needs an idle engine."""
 
 
+class PassStopped(Exception):
+    """A full pass was given up half-way because a stop was asked for; the rows it wrote are not to be trusted."""
+
+
 class NoModel(SpecularError):
     """The command needs a loaded model."""
 

@@ -63,6 +63,8 @@ class CycleRecord:
         step's token) and its probability; None when the reply ended inside the accepted run.
     emitted_ids: what this cycle adds to the reply: accepted proposals, cut at an end or the limit, then next_id.
     ignored: tokens found right but standing after an end or the limit; never part of the reply.
+    wait_seconds: that the full pass stood waiting for parts of the model to be brought in; not in verify_seconds.
+    streamed_bytes: of those parts.
     plain_seconds: a plain step at this length as last measured here; None until measured.
     kv_length: committed rows of the KV cache after the cycle.
     siblings: second choices that were tried; at most one is taken.

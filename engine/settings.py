@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from engine.errors import BadSetting
 from engine.recipe import Recipe
 
+GB = 1e9  # bytes
+LEAST_BUDGET_GB, MOST_BUDGET_GB = 0.001, 100_000.0
 MAX_GAMMA = 15  # verify is at most 16 rows wide
 
 
@@ -21,10 +23,24 @@ class LoadOptions:
     """How a model is loaded. context None: the model's own, up to 8192 tokens.
 
     virtual_memory: whether the KV cache may lie in it; the tokens are the same either way.
+    budget_gb: GB (10^9 bytes) of the card's memory, or of RAM without one, that the model may take; None for what is
+    free. offload: whether parts of it may be brought in for every full pass where it does not fit.
+    Raises BadSetting for a budget that is not above 0.
     """
 
     context: int | None = None
     virtual_memory: bool = True
+    budget_gb: float | None = None
+    offload: bool = True
+
+    def __post_init__(self) -> None:
+        if self.budget_gb is not None:
+            _check("The memory budget in GB", self.budget_gb, LEAST_BUDGET_GB, MOST_BUDGET_GB)
+
+    @property
+    def budget_bytes(self) -> int | None:
+        """The budget in bytes."""
+        return None if self.budget_gb is None else int(self.budget_gb * GB)
 
 
 @dataclass(frozen=True, slots=True)

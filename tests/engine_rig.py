@@ -52,11 +52,11 @@ def step_logits(runner: Runner, ids: Sequence[int]) -> np.ndarray:
 
 
 @contextmanager
-def loaded_engine(folder: Path, *, context: int | None = None) -> Iterator[Engine]:
+def loaded_engine(folder: Path, *, context: int | None = None, budget: int | None = None) -> Iterator[Engine]:
     """An engine with a model on the CPU, closed at the end."""
     engine = Engine()
     try:
-        engine.load(str(folder), context=context, device="cpu")
+        engine.load(str(folder), context=context, device="cpu", budget_bytes=budget)
         yield engine
     finally:
         engine.close()

@@ -71,6 +71,7 @@ class ScriptedEngine:
         self.traced: list[GenerateRequest] = []
         self.trace = Trace((1,), (2,), (((2, 0.5),),), (0.5,), {}, "m", "")
         self.loads: list[tuple[str, int | None, str | None]] = []
+        self.budgets: list[tuple[int | None, bool]] = []
         self.closed = False
         self.before_cycle: Callable[[int], None] = lambda index: None
         self.refusal: SpecularError | None = None
@@ -85,6 +86,8 @@ class ScriptedEngine:
         context: int | None,
         device: str | None,
         virtual_memory: bool,
+        budget_bytes: int | None,
+        offload: bool,
         progress: Callable[[LoadProgress], None],
     ) -> ModelInfo:
         if model.endswith("missing"):
@@ -92,6 +95,7 @@ class ScriptedEngine:
         for done in range(3):
             progress(LoadProgress("Reading tensors", done, 2, done, 2))
         self.loads.append((model, context, device))
+        self.budgets.append((budget_bytes, offload))
         return INFO
 
     def cancel_load(self) -> None:

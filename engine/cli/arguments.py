@@ -62,6 +62,13 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--model", default="starter", help="a folder, a .gguf file, or starter (the default)")
     model.add_argument("--context", type=int, metavar="N", help="tokens the conversation may hold")
     model.add_argument("--no-vattention", action="store_true", help="keep the KV cache in one plain block of full size")
+    model.add_argument(
+        "--budget-gb",
+        type=float,
+        metavar="GB",
+        help="of the card's memory, or of RAM without one, that the model may take; what is free when left out",
+    )
+    model.add_argument("--no-offload", action="store_true", help="do not load a model that has to be streamed to fit")
     model.add_argument("--device", choices=("cpu", "cuda"), help="where to compute; chosen by itself when left out")
 
 

@@ -18,7 +18,7 @@ from engine.memory.report import KvMemory
 from engine.proof import ProofProgress, ProofReport
 from engine.prove_prompts import ProofPrompt
 from engine.records import CycleEvent, Event, Finished, LoadProgress, ModelInfo, PrefillProgress
-from engine.settings import GenerateRequest, Sampling
+from engine.settings import GenerateRequest, LoadOptions, Sampling
 from engine.statistics import ReplyStatistics
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class EngineLike(Protocol):
         context: int | None,
         device: str | None,
         virtual_memory: bool,
+        budget_bytes: int | None,
+        offload: bool,
         progress: Callable[[LoadProgress], None],
     ) -> ModelInfo: ...
     def cancel_load(self) -> None: ...
@@ -134,6 +136,7 @@ def load(engine: EngineLike, options: argparse.Namespace) -> tuple[ModelInfo, fl
 
     Raises SpecularError when it cannot be loaded, LoadCancelled after Ctrl+C.
     """
+    wanted = LoadOptions(options.context, not options.no_vattention, options.budget_gb, not options.no_offload)
     line = StatusLine()
     began = time.perf_counter()
     with Interrupts() as interrupts:
@@ -146,9 +149,11 @@ def load(engine: EngineLike, options: argparse.Namespace) -> tuple[ModelInfo, fl
         try:
             info = engine.load(
                 options.model,
-                context=options.context,
+                context=wanted.context,
                 device=options.device,
-                virtual_memory=not options.no_vattention,
+                virtual_memory=wanted.virtual_memory,
+                budget_bytes=wanted.budget_bytes,
+                offload=wanted.offload,
                 progress=progress,
             )
         finally:

@@ -70,18 +70,32 @@ def make_runner(
     sample: Sequence[int] = (),
     *,
     virtual_memory: bool = True,
+    budget: int | None = None,
+    offload: bool = True,
 ) -> tuple[Runner, tuple[str, ...]]:
     """Load a checked folder onto its device; beside it a sentence for people where the fastest path was not to be had.
 
     recipe None takes the device's default; ids from `allowed` on, which only pad the vocabulary, are never chosen by
     a runner that chooses itself. sample: ids of a text by which the draft's weights are rounded.
-    virtual_memory: whether the KV cache may lie in it. Raises LoadCancelled, BadSetting for a recipe the device cannot
-    run, and MemoryError.
+    virtual_memory: whether the KV cache may lie in it. budget: bytes of the device's memory that the model may take,
+    None for what is free; offload: whether parts of it may be brought in for every full pass where it does not fit.
+    Raises LoadCancelled, BadSetting for a recipe the device cannot run, SpecularError with figures for a budget that is
+    too small, and MemoryError.
     """
     if placement.device == "cpu" and _suits_compiled_kernels(folder):
         from engine.model.compiled_runner import CompiledRunner
 
-        compiled = CompiledRunner(folder, capacity, recipe, progress, cancelled, sample, virtual_memory=virtual_memory)
+        compiled = CompiledRunner(
+            folder,
+            capacity,
+            recipe,
+            progress,
+            cancelled,
+            sample,
+            virtual_memory=virtual_memory,
+            budget=budget,
+            offload=offload,
+        )
         return compiled, compiled.notes
     notes: tuple[str, ...] = ()
     if placement.device == "cuda":

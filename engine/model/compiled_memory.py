@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -46,3 +47,16 @@ def input_buffers(config: ModelConfig) -> dict[programme.Buffer, np.ndarray]:
     inputs = programme.Buffer.NORMED, programme.Buffer.ATTENDED, programme.Buffer.ACTIVATED
     widths = programme.widths(config)
     return {name: np.zeros((MAX_DRAFT_ROWS, -(-2 * widths[name] // 64) * 64), np.uint8) for name in inputs}
+
+
+@contextmanager
+def unchanged(memory: Memory, rows: int) -> Iterator[None]:
+    """After it, the first rows of the cache and the neurons' averages are what they were before."""
+    before = [layer[:rows].copy() for layer in memory.cache]
+    neurons = memory.statistics.copy()
+    try:
+        yield
+    finally:
+        memory.statistics[:] = neurons
+        for layer, kept in zip(memory.cache, before, strict=True):
+            layer[:rows] = kept

@@ -109,9 +109,12 @@ def load_model(
     cancelled: Callable[[], bool],
     *,
     virtual_memory: bool = True,
+    budget_bytes: int | None = None,
+    offload: bool = True,
 ) -> LoadedModel:
     """Find, convert, check and load a model: "starter", a folder or a GGUF file.
 
+    budget_bytes, offload: as make_runner's.
     Raises SpecularError subclasses with one sentence; nothing stays loaded then.
     """
     path = resolve(model, progress, cancelled)
@@ -126,7 +129,9 @@ def load_model(
     key = store.Key(fingerprint(folder), placement.device, device_identity(placement))
     saved, refused = store.load(key, config)
     sample = sample_ids(tokenizer, config.vocabulary)
-    make = partial(make_runner, folder, placement, capacity, virtual_memory=virtual_memory)
+    make = partial(
+        make_runner, folder, placement, capacity, virtual_memory=virtual_memory, budget=budget_bytes, offload=offload
+    )
     runner, remarks = _runner(
         lambda recipe: make(recipe, progress, cancelled, allowed, sample), None if saved is None else saved.recipe
     )
@@ -135,7 +140,8 @@ def load_model(
     if unpaged is not None:
         remarks = (*remarks, f"The KV cache is a plain tensor of full length, because {unpaged}.")
     calibrated = saved is not None and runner.recipe == saved.recipe
-    costs = saved.costs if saved is not None and calibrated else None
+    streams = runner.plan is not None and bool(runner.plan.streamed)
+    costs = saved.costs if saved is not None and calibrated and not streams else None  # passes then cost other times
     note = template.note if template is not None else "The model has no tokenizer: it takes and gives token ids only."
     notes = tuple(text for text in (*placement.notes, *remarks, *folder.notes, note, refused) if text)
     info = ModelInfo(

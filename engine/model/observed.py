@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from engine.memory.kv_cache import KvCache
 from engine.model.runner import MAX_DECODE_ROWS, Runner
+from engine.offload.plan import Plan
+from engine.offload.transfers import Transfers
 from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
 from engine.settings import Sampling
@@ -100,6 +103,24 @@ class ObservedRunner:
     def refresh_neurons(self) -> None:
         """See Runner.refresh_neurons."""
         self.inner.refresh_neurons()
+
+    @property
+    def plan(self) -> Plan | None:
+        """See Runner.plan."""
+        return self.inner.plan
+
+    @property
+    def transfers(self) -> Transfers:
+        """See Runner.transfers."""
+        return self.inner.transfers
+
+    def use_budget(self, budget: int | None, progress: Callable[[LoadProgress], None] = lambda _: None) -> None:
+        """See Runner.use_budget."""
+        self.inner.use_budget(budget, progress)
+
+    def interruptible(self, stopped: Callable[[], bool]) -> AbstractContextManager[None]:
+        """See Runner.interruptible."""
+        return self.inner.interruptible(stopped)
 
     def find_fault(self, tokens: Sequence[int], position: int) -> str | None:
         """See Runner.find_fault."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import numpy as np
 
 from engine.memory.kv_cache import KvCache
+from engine.offload.plan import Plan
+from engine.offload.transfers import Transfers
 from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
 
@@ -99,6 +102,28 @@ class Runner(Protocol):
 
     def refresh_neurons(self) -> None:
         """Choose the draft's MLP neurons anew from the activations that full passes have shown."""
+        ...
+
+    @property
+    def plan(self) -> Plan | None:
+        """Which parts of the full model lie where; None for a runner that has all of them in one memory."""
+        ...
+
+    @property
+    def transfers(self) -> Transfers:
+        """What full passes have brought in since the load, and how long they waited for it."""
+        ...
+
+    def use_budget(self, budget: int | None, progress: Callable[[LoadProgress], None] = lambda _: None) -> None:
+        """Have parts of the full model lie as a budget in bytes of the fast memory allows, from the next pass on.
+
+        None: all that is free. The tokens stay the same. Raises SpecularError with one sentence, with figures where the
+        least does not fit; all then lies as before.
+        """
+        ...
+
+    def interruptible(self, stopped: Callable[[], bool]) -> AbstractContextManager[None]:
+        """Within, a full pass that waits for a part of the model raises PassStopped once `stopped`."""
         ...
 
     def find_fault(self, tokens: Sequence[int], position: int) -> str | None:

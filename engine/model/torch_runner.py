@@ -24,6 +24,7 @@ from engine.model.ingredients import require_ingredients
 from engine.model.neurons import NeuronChoice
 from engine.model.rope import rope_tables
 from engine.model.runner import MAX_DECODE_ROWS
+from engine.model.unmoved import Unmoved
 from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
 from engine.sampling.distribution import peak
@@ -34,7 +35,7 @@ DEFAULT_RECIPE = Recipe(weight_bits=16, neuron_share=0.5)
 OBSERVED_SHARE = 0.1  # weight of the newest activation in the moving average, as in the compiled kernel
 
 
-class TorchRunner:
+class TorchRunner(Unmoved):
     """Implements engine.model.runner.Runner. Not thread-safe: one thread owns it and the card."""
 
     ingredients = Ingredients(neurons=True)

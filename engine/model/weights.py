@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
@@ -38,15 +39,27 @@ def as_float32(values: np.ndarray, dtype: str) -> np.ndarray:
     return values.astype(np.float32)
 
 
+LENT = 4  # matrices that stay mapped for who asks for them again at once: as many as are rounded together, and one
+
+
 class HostWeights:
-    """All tensors of a folder by name: matrices as mapped, vectors (norms, biases) as small float32 copies."""
+    """All tensors of a folder by name: matrices as mapped, vectors (norms, biases) as small float32 copies.
+
+    Those of `streamed` are not held: each is mapped anew when asked for, and only for as long as someone has it.
+    """
 
     def __init__(
-        self, folder: ModelFolder, progress: Callable[[LoadProgress], None], cancelled: Callable[[], bool]
+        self,
+        folder: ModelFolder,
+        progress: Callable[[LoadProgress], None],
+        cancelled: Callable[[], bool],
+        streamed: Collection[str] = (),
     ) -> None:
         self._matrices: dict[str, Matrix] = {}
         self._vectors: dict[str, np.ndarray] = {}
-        entries = list(folder.entries.values())
+        self._entries = folder.entries
+        self._lent: deque[tuple[str, Matrix]] = deque(maxlen=LENT)
+        entries = [entry for entry in folder.entries.values() if entry.name not in streamed]
         total, done = sum(entry.nbytes for entry in entries), 0
         for number, entry in enumerate(entries):
             if cancelled():
@@ -59,20 +72,51 @@ class HostWeights:
     @property
     def names(self) -> frozenset[str]:
         """Names of all tensors."""
-        return frozenset(self._matrices) | frozenset(self._vectors)
+        return frozenset(self._entries)
 
     def matrix(self, name: str) -> Matrix:
         """A matrix as stored."""
-        return self._matrices[name]
+        held = self._matrices.get(name)
+        if held is not None:
+            return held
+        lent = next((matrix for other, matrix in self._lent if other == name), None)
+        if lent is None:
+            lent = _matrix(self._entries[name])
+            self._lent.append((name, lent))
+        return lent
+
+    def held(self, name: str) -> Matrix | None:
+        """A matrix that is in memory for good, or None."""
+        return self._matrices.get(name)
 
     def vector(self, name: str) -> np.ndarray:
         """A vector as float32."""
         return self._vectors[name]
 
+    def bring_in(self, name: str) -> Matrix:
+        """A matrix with all of it read, for `hold`. Raises ModelFileError as map_tensor does."""
+        matrix = self._matrices.get(name) or _matrix(self._entries[name])
+        # Touching each page brings it in, so that no pass waits for the disk.
+        matrix.owner[0].reshape(-1).view(np.uint8)[::4096].max()
+        return matrix
+
+    def hold(self, matrices: Mapping[str, Matrix], without: Collection[str]) -> None:
+        """Keep these from now on too, and those of `without` no longer."""
+        self._matrices |= matrices
+        for name in without:
+            self._matrices.pop(name, None)
+        self.take_back()
+
+    def take_back(self) -> None:
+        """Let go of what was lent."""
+        self._lent.clear()
+
     def _add(self, entry: TensorEntry) -> None:
-        values = map_tensor(entry)
-        if values.ndim == 1:
-            self._vectors[entry.name] = np.ascontiguousarray(as_float32(values, entry.dtype))
+        if len(entry.shape) == 1:
+            self._vectors[entry.name] = np.ascontiguousarray(as_float32(map_tensor(entry), entry.dtype))
         else:
-            values.reshape(-1).view(np.uint8)[::4096].max()  # brings the pages in, so that no pass waits for the disk
-            self._matrices[entry.name] = Matrix.of(values, KIND_OF_DTYPE[STORED_AS[entry.dtype][0]])
+            self._matrices[entry.name] = self.bring_in(entry.name)
+
+
+def _matrix(entry: TensorEntry) -> Matrix:
+    return Matrix.of(map_tensor(entry), KIND_OF_DTYPE[STORED_AS[entry.dtype][0]])

@@ -66,6 +66,12 @@ class GammaController:
         self._kind = kind
         self.measured.start_reply(kind)
 
+    def forget_costs(self) -> None:
+        """Passes take other times from now on; what is known of the text stays."""
+        self.measured.forget_costs()
+        self._tokens = self._cost = 0.0
+        self._pause, self._wait, self._probing = _PAUSE_FIRST, 0, False
+
     def strategy(self, block: JudgedBlock) -> str:
         """What was done in the last step and why, as cycle records say it."""
         if not block.chain:

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from engine.errors import PassStopped
 from engine.model.runner import MAX_DRAFT_ROWS, Runner
+from engine.offload.transfers import Transfers
 from engine.records import CycleEvent, CycleRecord, PrefillProgress, StopReason
 from engine.sampling.accept import Cut, cut
 from engine.settings import Speculation
@@ -35,6 +37,7 @@ class ReplyLoop:
     """Makes one reply. `ids` grows in place as tokens are committed; the KV cache covers `ids[:-1]` at every yield.
 
     stopped: asked between passes; when it turns true the reply ends with what was committed.
+    between: called before each cycle, when the model may change where its parts lie.
     """
 
     def __init__(
@@ -46,9 +49,12 @@ class ReplyLoop:
         limits: Limits,
         text: ReplyText,
         stopped: Callable[[], bool],
+        *,
+        between: Callable[[], None] = lambda: None,
     ) -> None:
         self._runner, self._stepper, self._controller = runner, stepper, controller
         self._speculation, self._limits, self._text, self._stopped = speculation, limits, text, stopped
+        self._between = between
         self.ids: list[int] = []
         self.reason: StopReason | None = None
         self.new_tokens = 0
@@ -67,7 +73,10 @@ class ReplyLoop:
                 del self.ids[done + 1 :]
                 return
             chunk = self.ids[done : min(done + self._runner.chunk, last)]
-            self._runner.full(chunk, done, 0)
+            try:
+                self._runner.full(chunk, done, 0)
+            except PassStopped:
+                continue  # to what a stop does above
             done += len(chunk)
             yield PrefillProgress(done + (done == last), len(prompt), reused)
 
@@ -80,7 +89,7 @@ class ReplyLoop:
         elif self.reason is None and len(self.ids) >= self._runner.capacity:
             self.reason = StopReason.CONTEXT_FULL
         while self.reason is None:
-            event = None if self._stopped() else self._cycle()
+            event = None if self._stopped() else self._next()
             if event is None:
                 self.reason = StopReason.STOPPED
                 return
@@ -90,8 +99,17 @@ class ReplyLoop:
         """Text still held back when the reply has ended."""
         return self._text.flush()
 
+    def _next(self) -> CycleEvent | None:
+        """One cycle; None when stopped in the middle of it, with nothing committed."""
+        self._between()
+        try:
+            return self._cycle()
+        except PassStopped:
+            return None
+
     def _cycle(self) -> CycleEvent | None:
         """One cycle; None when stopped in the middle of the draft, with nothing committed."""
+        before = self._runner.transfers
         most = self._most() if self._speculation.enabled else 0
         gamma = min(self._controller.next_gamma(), most) if most else 0
         if gamma and self._runner.recipe.neuron_share < 1 and self._cycles % NEURON_REFRESH == 0:
@@ -106,7 +124,7 @@ class ReplyLoop:
             strategy = "plain: the last token" if self._speculation.enabled else "plain: speculation is off"
         self._controller.record(block)
         kept, pieces, ghosts = self._commit(block)
-        record = self._record(block, kept, strategy)
+        record = self._record(block, kept, strategy, self._runner.transfers.since(before))
         self._cycles += 1
         return CycleEvent(record, pieces, ghosts)
 
@@ -147,7 +165,7 @@ class ReplyLoop:
             ghosts = self._text.ghosts(rejected) if len(kept.emitted_ids) > agreed else ()
         return kept, tuple(pieces), ghosts
 
-    def _record(self, block: JudgedBlock, kept: Cut, strategy: str) -> CycleRecord:
+    def _record(self, block: JudgedBlock, kept: Cut, strategy: str, moved: Transfers) -> CycleRecord:
         return CycleRecord(
             index=self._cycles,
             drafted_ids=block.chain_ids,
@@ -160,11 +178,11 @@ class ReplyLoop:
             emitted_ids=kept.emitted_ids,
             ignored=kept.ignored,
             draft_seconds=block.draft_seconds,
-            verify_seconds=block.verify_seconds,
-            wait_seconds=0.0,
+            verify_seconds=max(0.0, block.verify_seconds - moved.wait_seconds),
+            wait_seconds=moved.wait_seconds,
             plain_seconds=self._controller.plain_seconds,
             recipe=self._runner.recipe,
-            streamed_bytes=0,
+            streamed_bytes=moved.bytes,
             kv_length=len(self.ids) - 1,
             siblings=block.sibling_records(),
             looked_up=block.looked_up,

@@ -114,6 +114,13 @@ class Measured:
             if draft.rows > 1:
                 self._few.add(draft.rows - 2, draft.seconds / plain / self.draft_cost)
 
+    def forget_costs(self) -> None:
+        """Passes take other times from now on: the model's parts lie elsewhere."""
+        self._plain_times.clear()
+        self.plain_seconds = None
+        self.verify = RowCost(self._guess.verify_base, self._guess.verify_slope)
+        self._few = RowCost(self._guess.few_base, self._guess.few_slope)
+
     def _compare(self) -> None:
         if self.plain_seconds and self._draft_times:
             self.draft_cost = median(self._draft_times) / self.plain_seconds

@@ -201,6 +201,8 @@ class FakeEngine:
         *,
         context: int | None = None,
         virtual_memory: bool = True,
+        budget_bytes: int | None = None,
+        offload: bool = True,
         progress: Callable[[LoadProgress], None] = lambda _: None,
     ) -> ModelInfo:
         """Four steps, then the model."""

@@ -44,14 +44,21 @@ def test_defaults_ask_for_the_starter_model_greedily(capsys: pytest.CaptureFixtu
     assert request.max_new_tokens is None
 
 
+def test_a_budget_that_is_none_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    engine = ScriptedEngine()
+    assert generate(engine, "--budget-gb", "0") == 2 and engine.loads == []
+    assert "The memory budget in GB is 0.0, but must be a number from 0.001 to 100000." in capsys.readouterr().err
+
+
 def test_every_option_reaches_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
     engine = ScriptedEngine()
     words = (
-        "--model m --context 128 --device cpu --system Short. --max-new-tokens 7 --stop END --stop . --temperature 0.5"
+        "--model m --context 128 --device cpu --budget-gb 1.5 --no-offload"
+        " --system Short. --max-new-tokens 7 --stop END --stop . --temperature 0.5"
         " --top-k 9 --top-p 0.8 --min-p 0.1 --repetition-penalty 1.2 --seed 3 --plain --gamma 4"
     )
     assert generate(engine, *words.split()) == 0
-    assert engine.loads == [("m", 128, "cpu")]
+    assert engine.loads == [("m", 128, "cpu")] and engine.budgets == [(1_500_000_000, False)]
     (request,) = engine.requests
     assert request.messages == (Message("system", "Short."), Message("user", "Where?"))
     assert (request.max_new_tokens, request.stop_strings) == (7, ("END", "."))

@@ -91,7 +91,7 @@ def test_a_reduced_vocabulary_has_the_same_logits_for_its_tokens_and_none_for_ot
     runner.full(IDS[:20], 0, 0)
     whole = runner.draft(IDS[20:23], 20).copy()
     inputs = runner._memory.buffers[p.Buffer.NORMED][:3].copy()
-    exact = inputs @ np.asarray(runner._output.owner[0], np.float32).T
+    exact = inputs @ np.asarray(runner._weights.matrix(runner._output).owner[0], np.float32).T
     runner.use_recipe(Recipe(weight_bits=bits, reduced_vocabulary=100))
     reduced = runner.draft(IDS[20:23], 20).copy()
     kept = np.isfinite(reduced[0])

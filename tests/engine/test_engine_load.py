@@ -202,11 +202,11 @@ def test_too_little_memory_is_a_sentence_and_keeps_the_old_model(
 ) -> None:
     before, threads = reply(engine, WANTED).ids, kernel_threads()
 
-    def fail(self: object) -> None:
+    def fail(*arguments: object) -> None:
         raise shortage
 
     with monkeypatch.context() as patch:
-        patch.setattr(compiled_runner_module.CompiledRunner, "_allocate", fail)
+        patch.setattr(compiled_runner_module, "allocate", fail)
         with pytest.raises(SpecularError, match="not enough memory"):
             engine.load(str(second), device="cpu")
     assert kernel_threads() == threads and not mapped(second)

@@ -183,7 +183,7 @@ def test_notes_reach_the_models_information(card: Callable[..., None], tmp_path:
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Test card")
     cache = KvCache(host_storage(RowSize(1, 16, 64), virtual=False), lambda layer: layer, "the test")
     able = {"recipe": None, "ingredients": Ingredients(), "kv": cache}
-    made = SimpleNamespace(draft_bytes=0, kernels="torch on CUDA", **able, close=cache.close)
+    made = SimpleNamespace(draft_bytes=0, plan=None, kernels="torch on CUDA", **able, close=cache.close)
     monkeypatch.setattr(torch_runner, "TorchRunner", lambda *arguments, **options: made)
     engine = Engine()
     info = engine.load(str(model(tmp_path)))

@@ -179,7 +179,7 @@ def test_drafts_of_both_runners_agree_on_skipping_and_neurons(tmp_path: Path, bi
                 runner.full([token], position, 0)
             runner.refresh_neurons()
         chosen = [ids.tolist() for ids in slow._choice.chosen]
-        assert chosen == [ids.tolist() for ids in fast._choice.chosen]
+        assert chosen == [ids.tolist() for ids in fast._draft.choice.chosen]
         assert chosen[0] != list(range(64)), "the choice must have moved from where it began"
         wanted, got = slow.draft(IDS[20:21], 20)[0], fast.draft(IDS[20:21], 20)[0]
         assert np.abs(got - wanted).max() < (1e-4 if bits == 16 else 0.25 * wanted.std())

@@ -41,5 +41,5 @@ def test_a_draft_of_the_neurons_that_matter_equals_the_full_model(tmp_path: Path
         runner.full(ids, 0, 0)
         full = runner.full([7], 30, 1).copy()
         runner.refresh_neurons()
-        assert all(not np.isin(chosen, idle).any() for chosen in runner._choice.chosen)
+        assert all(not np.isin(chosen, idle).any() for chosen in runner._draft.choice.chosen)
         assert np.abs(runner.draft([7], 30) - full).max() < 1e-4

@@ -1,0 +1,43 @@
+"""The budget of a model on the CPU: what plan it leads to with a draft by one recipe or another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.errors import BadSetting
+from engine.offload.host_needs import HostNeeds
+from engine.offload.host_plan import plan_host
+from engine.offload.plan import Plan, Residency
+from engine.recipe import Recipe
+
+
+class HostBudget:
+    """Bytes of RAM the model may take; None for all that is free. offload: whether parts may be streamed."""
+
+    def __init__(self, needs: Callable[[Recipe], HostNeeds], bytes: int | None, offload: bool) -> None:
+        self.bytes = bytes
+        self._needs, self._offload = needs, offload
+
+    def plan(self, recipe: Recipe) -> Plan:
+        """Of a model that is not loaded yet. Raises SpecularError where the least does not fit."""
+        return plan_host(self._needs(recipe), self.bytes, offload=self._offload)
+
+    def plan_anew(self, recipe: Recipe, bytes: int | None, before: Plan) -> Plan:
+        """Of one that is, under another budget. Raises as `plan`, and BadSetting for a draft that cannot be kept."""
+        own = before.workspace + before.draft + before.slots * before.slot_bytes  # counts as taken, and is ours
+        plan = plan_host(self._needs(recipe), bytes, offload=self._offload, held=own)
+        if plan.streamed and recipe.weight_bits == 16:
+            raise BadSetting(
+                "The draft has the model's own 16 bit weights, so all of them must be in memory: "
+                "take a draft of fewer bits first, or a larger budget."
+            )
+        return plan
+
+
+def streaming_note(plan: Plan) -> tuple[str, ...]:
+    """A sentence for people where parts are streamed."""
+    size = plan.bytes_of(Residency.STREAMED)
+    if not size:
+        return ()
+    reason = f"it may take {plan.budget / 1e9:.2f} GB of RAM"
+    return (f"Of the model's weights, {size / 1e9:.2f} GB are read anew for every full pass, because {reason}.",)

@@ -10,9 +10,8 @@ from PySide6.QtWidgets import QWidget
 from app.memory_parts import size_text
 from app.monitor import Sample
 from app.sample_history import SampleHistory
-from app.theme import PX_LABEL
 from app.ui.cockpit_section import PairSection, Section
-from app.ui.panel import ToneLabel
+from app.widgets.curve_legend import CurveLegend
 from app.widgets.memory_bar import translated
 from app.widgets.plot_time import Curve, TimePlot
 from engine.probes.reading import CardReading, Measure
@@ -36,18 +35,21 @@ class UseSection(PairSection):
         self.second_head.setToolTip(self.tr("Share of all processors in use, and by this program, in per cent"))
 
     def build(self) -> None:
-        busy = Curve(self.tr("all programs"), "cpu")
+        busy, own = Curve(self.tr("all"), "cpu"), Curve(self.tr("this program"), "accent")
         self.card = TimePlot(
             self.tr("GPU use over time"), [Curve(self.tr("card"), "gpu")], top=1.02, ticks=SHARES, longest=LONGEST
         )
         self.host = TimePlot(
             self.tr("CPU use over time"),
-            [busy, Curve(self.tr("this program"), "accent")],
+            [busy, own],
             top=1.02,
             ticks=SHARES,
             longest=LONGEST,
         )
+        legend = CurveLegend()
+        legend.show_entries([(curve.role, curve.name) for curve in (busy, own)])
         self.set_plots(self.card, self.host)
+        self.add_below(legend)
 
     def show_history(self, history: SampleHistory, cores: int) -> None:
         """cores: of the computer, so that what this program keeps busy becomes a share."""
@@ -79,13 +81,17 @@ class BusSection(Section):
         self.set_name(self.tr("PCIe traffic"))
 
     def build(self) -> None:
+        curves = [Curve(self.tr("to the card"), "wait"), Curve(self.tr("from the card"), "cpu")]
         self.plot = TimePlot(
             self.tr("PCIe traffic over time"),
-            [Curve(self.tr("to the card"), "wait"), Curve(self.tr("from the card"), "cpu")],
+            curves,
             longest=LONGEST,
             unit=self.tr("MB/s"),
         )
+        legend = CurveLegend()
+        legend.show_entries([(curve.role, curve.name) for curve in curves])
         self.rows.addWidget(self.plot)
+        self.rows.addWidget(legend)
 
     def show_history(self, history: SampleHistory) -> None:
         """Show the last samples."""
@@ -116,18 +122,21 @@ class HistorySection(Section):
         self.set_name(self.tr("Memory over time"))
 
     def build(self) -> None:
-        in_use, own, kv = self.tr("in use"), self.tr("this program"), self.tr("KV mapped")
-        self._names = in_use, own, kv
+        self._curves = [
+            Curve(self.tr("in use"), "cpu"),
+            Curve(self.tr("this program"), "accent"),
+            Curve(self.tr("KV mapped"), "kv_used"),
+        ]
         self.plot = TimePlot(
             self.tr("Memory over time"),
-            [Curve(in_use, "cpu"), Curve(own, "accent"), Curve(kv, "kv_used")],
+            self._curves,
             longest=LONGEST,
             line_label=self.tr("all there is"),
             unit=self.tr("GiB"),
         )
-        self.words = ToneLabel("", "text3", PX_LABEL)
+        self.legend = CurveLegend()
         self.rows.addWidget(self.plot)
-        self.rows.addWidget(self.words)
+        self.rows.addWidget(self.legend)
 
     def show_history(self, history: SampleHistory) -> None:
         """Show the last samples."""
@@ -143,9 +152,8 @@ class HistorySection(Section):
             history.values(lambda s: None if s.kv is None else Measure(float(s.kv.mapped)), gib),
         ]
         self.plot.show_data(history.seconds(), values, None if total.value is None else total.value * gib)
-        self.words.setText(
-            " · ".join(self._words(name, data[-1]) for name, data in zip(self._names, values, strict=True))
-        )
+        named = zip(self._curves, values, strict=True)
+        self.legend.show_entries([(curve.role, self._words(curve.name, data[-1])) for curve, data in named])
 
     def _words(self, name: str, value: float) -> str:
         return f"{name} {size_text(value * 2**30) if np.isfinite(value) else self.tr('n/a')}"

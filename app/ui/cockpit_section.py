@@ -177,6 +177,7 @@ class PairSection(Section):
             column.setSpacing(SPACING_INNER)
             column.addWidget(head)
             self._pair.addLayout(column, 1)
+            self._pair.setAlignment(column, Qt.AlignmentFlag.AlignTop)
             self._columns.append(column)
         outer.addLayout(self._pair)
         self.plots: list[QWidget] = []
@@ -192,12 +193,18 @@ class PairSection(Section):
         for column, plot in zip(self._columns, self.plots, strict=True):
             column.addWidget(plot)
 
+    def add_below(self, widget: QWidget) -> None:
+        """Put a widget below the second plot."""
+        self.plots.append(widget)
+        self._columns[1].addWidget(widget)
+
     def _show_content(self, shown: bool) -> None:
         for plot in self.plots:
             plot.setVisible(shown)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self.second_head.setMinimumHeight(self.head.sizeHint().height())  # so that the two plots are level
         room = self.width() / max(1, self.fontMetrics().averageCharWidth())
         direction = QBoxLayout.Direction.LeftToRight if room >= SIDE_BY_SIDE else QBoxLayout.Direction.TopToBottom
         if self._pair.direction() != direction:

@@ -177,9 +177,9 @@ def place(item: pg.TextItem, words: str, x: float, y: float) -> None:
 
 
 def nice_top(value: float) -> float:
-    """The least of 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8 and their multiples by ten that is not below `value`."""
+    """The least of 1, 2, 3, 4, 5, 6, 8 and their multiples by ten that is not below `value`; its half is short too."""
     scale = 10.0 ** np.floor(np.log10(max(value, 1e-3)))
-    for step in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8):
+    for step in (1, 2, 3, 4, 5, 6, 8):
         if value <= step * scale * 1.0001:
             return float(step * scale)
     return float(10 * scale)

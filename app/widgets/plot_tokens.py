@@ -12,6 +12,7 @@ from app.theme import Theme, active
 from app.widgets.plot_frame import PlotFrame, line, nice_top, place
 
 FEWEST = 4
+HEADROOM = 1.22  # of the highest tick: the mean's words stand above the bars
 
 
 class TokensPlot(PlotFrame):
@@ -73,10 +74,11 @@ class TokensPlot(PlotFrame):
             self._mark.setData([], [])
             place(self.mean_label, "", 0, 0)
             return
-        self._mark.setData([self._mean, self._mean], [0, self._top])
+        height = self._top * HEADROOM
+        self._mark.setData([self._mean, self._mean], [0, height])
         right = self._mean < self._bars / 2
         self.mean_label.setAnchor((0.0 if right else 1.0, 0.0))
-        place(self.mean_label, self.tr("mean {mean}").replace("{mean}", f"{self._mean:.1f}"), self._mean, self._top)
+        place(self.mean_label, self.tr("mean {mean}").replace("{mean}", f"{self._mean:.1f}"), self._mean, height)
 
     def _set_axes(self, bars: int, top: float) -> None:
         if (bars, top) == (self._bars, self._top):
@@ -85,7 +87,7 @@ class TokensPlot(PlotFrame):
         step = 1 if bars <= 8 else 2 if bars <= 12 else 3
         ticks = [(value * top, f"{value * top * 100:.3g}") for value in (0, 0.5, 1)]
         numbers = [(float(i), str(i)) for i in range(1, bars + 1, step)]
-        self.set_axes((0.4, bars + 0.6), (0, top * 1.02), numbers, ticks)
+        self.set_axes((0.4, bars + 0.6), (0, top * HEADROOM), numbers, ticks)
 
     def dress(self, theme: Theme) -> None:
         super().dress(theme)

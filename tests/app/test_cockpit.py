@@ -395,6 +395,8 @@ def test_the_memory_of_a_model_on_the_cpu_is_ram(benches: BenchMaker) -> None:
         assert expected in words
     assert "Pages: create 4 · 14.0 µs" in words and "Pages: unmap 0" in words
     assert cockpit.bus.head.value.text() == cockpit.use.head.value.text() == "n/a"
+    bench.qtbot.waitUntil(lambda: "KV mapped 3.0 MiB" in cockpit.history.legend.words, timeout=5000)
+    assert cockpit.history.legend.words[0].startswith("in use ") and cockpit.history.plot.level is not None
     assert cockpit.bus.head.value.toolTip() == cockpit.bus.plot.empty_words != ""
 
 

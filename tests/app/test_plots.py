@@ -99,7 +99,7 @@ def test_spans(seconds: float, span: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "top"), [(0.0, 0.001), (1.0, 1.0), (1.01, 1.5), (34.6, 40), (40, 40), (41, 50), (850, 1000), (0.52, 0.6)]
+    ("value", "top"), [(0.0, 0.001), (1.0, 1.0), (1.01, 2), (34.6, 40), (40, 40), (41, 50), (850, 1000), (0.52, 0.6)]
 )
 def test_round_tops(value: float, top: float) -> None:
     assert nice_top(value) == pytest.approx(top)

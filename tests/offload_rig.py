@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.bench.shapes import SHAPES
-from engine.files.checks import expected_tensors
+from engine.bench.known_shapes import SHAPES, tensor_bytes
 from engine.offload.demands import Demands, DraftOption, demands_of
 from engine.offload.parts import MLP, OUTPUT, Part, parts_of
 from engine.offload.plan import Plan, Residency
@@ -30,7 +28,7 @@ class Case:
 def shape_case(name: str, *, context: int = 512, device: str = "cuda") -> Case:
     """A model of a known shape, 16-bit."""
     config = SHAPES[name].config
-    sizes = {key: math.prod(shape) * 2 for key, shape in expected_tensors(config).items()}
+    sizes = tensor_bytes(config)
     parts = parts_of(config, sizes)
     return Case(parts, demands_of(config, sizes, parts, device=device, context=context), default_rates(device))
 

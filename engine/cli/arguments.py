@@ -28,7 +28,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parsed options; exits with status 2 and one sentence for what cannot be understood."""
     parser = OneSentenceParser(prog="specular-cli", description=DESCRIPTION)
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="generate | chat | prove | calibrate | doctor | bench"
+        dest="command", required=True, metavar="generate | chat | prove | calibrate | doctor | bench | estimate"
     )
 
     generate = commands.add_parser("generate", help="answer one prompt and exit")
@@ -47,6 +47,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     doctor = commands.add_parser("doctor", help="see what this computer gives the engine, by a short reply")
     doctor.add_argument("--json", action="store_true", help="print one JSON object")
     add_bench_options(commands.add_parser("bench", help="measure decode steps of a model shape on the card"))
+    add_estimate_options(commands.add_parser("estimate", help="see what a model takes of a budget, and how fast it is"))
     for command in (generate, chat, prove, calibrate, doctor):
         add_model_options(command)
     for command in (generate, chat):
@@ -82,6 +83,19 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kv-report", action="store_true", help="measure the KV cache on virtual memory instead")
     parser.add_argument("--tune", action="store_true", help="try tile sizes and keep the best for this card")
     parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
+
+
+def add_estimate_options(parser: argparse.ArgumentParser) -> None:
+    """Options of `estimate`, which reads headers only."""
+    model = parser.add_mutually_exclusive_group()
+    model.add_argument("--model", default="starter", help="a folder, a .gguf file, or starter (the default)")
+    model.add_argument("--shape", choices=SHAPE_NAMES, help="a well-known size, 16-bit, in place of a model")
+    parser.add_argument(
+        "--budget-gb", type=float, metavar="GB", help="of VRAM, or of RAM without a card; all that is free"
+    )
+    parser.add_argument("--context", type=int, metavar="N", help="tokens the conversation may hold")
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="where it would compute; a card need not be there")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def add_proof_options(parser: argparse.ArgumentParser) -> None:

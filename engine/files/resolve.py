@@ -86,24 +86,37 @@ def _only_gguf(folder: Path) -> Path | None:
     return files[0].absolute() if files else None
 
 
-def estimate_bytes(path: str | Path) -> SizeEstimate:
-    """What a model folder, a GGUF file or "starter" will need, from headers only; nothing is converted or mapped.
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """What a model's headers say. sizes: bytes of every tensor by name, for a GGUF as they will be after conversion.
 
-    For a GGUF the weights count as they will be after conversion. Raises ModelFileError as opening would.
+    values: number of weights.
     """
+
+    config: ModelConfig
+    sizes: dict[str, int]
+    values: int
+
+
+def read_headers(path: str | Path) -> Headers:
+    """Of a model folder, a GGUF file or "starter"; nothing is converted or mapped. Raises ModelFileError as opening
+    would."""
     located = locate(str(path))
     if not located.is_dir() and converted_path(located).is_dir():
         located = converted_path(located)
     if located.is_dir():
         folder = open_folder(located)
-        shapes = [entry.shape for entry in folder.entries.values()]
-        return _estimate(folder.config, folder.total_bytes, shapes)
+        sizes = {name: entry.nbytes for name, entry in folder.entries.items()}
+        return Headers(folder.config, sizes, sum(math.prod(entry.shape) for entry in folder.entries.values()))
     file = read_gguf(located)
     config = parse_config(gguf_config(file), gguf_generation(file))
     plan = plan_tensors(file, config)
-    return _estimate(config, sum(tensor.nbytes for tensor in plan), [tensor.source.shape for tensor in plan])
+    values = sum(math.prod(tensor.source.shape) for tensor in plan)
+    return Headers(config, {tensor.name: tensor.nbytes for tensor in plan}, values)
 
 
-def _estimate(config: ModelConfig, weights: int, shapes: list[tuple[int, ...]]) -> SizeEstimate:
-    kv_values = 2 * config.layers * config.kv_heads * config.head_dim
-    return SizeEstimate(weights, sum(math.prod(shape) for shape in shapes), 2 * kv_values, 4 * kv_values)
+def estimate_bytes(path: str | Path) -> SizeEstimate:
+    """What a model will need: see `read_headers`."""
+    found = read_headers(path)
+    kv_values = 2 * found.config.layers * found.config.kv_heads * found.config.head_dim
+    return SizeEstimate(sum(found.sizes.values()), found.values, 2 * kv_values, 4 * kv_values)

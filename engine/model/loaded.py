@@ -9,6 +9,7 @@ from functools import partial
 from engine.calibration import store
 from engine.calibration.device import device_identity
 from engine.errors import BadSetting, PromptTooLong
+from engine.files.config import ModelConfig
 from engine.files.fingerprint import fingerprint
 from engine.files.folder import ModelFolder, open_folder
 from engine.files.resolve import resolve
@@ -123,7 +124,7 @@ def load_model(
     name = display_name(model, folder)
     template = None if tokenizer is None else ChatTemplate.for_folder(path, tokenizer, name)
     placement = choose_device(device)
-    capacity = _capacity(folder, context)
+    capacity = capacity_of(folder.config, context)
     config = folder.config
     allowed = config.vocabulary if tokenizer is None else min(config.vocabulary, tokenizer.vocabulary)
     key = store.Key(fingerprint(folder), placement.device, device_identity(placement))
@@ -192,8 +193,9 @@ def display_name(model: str, folder: ModelFolder) -> str:
     return path.stem if path.suffix.lower() == ".gguf" else (path.name or folder.path.name)
 
 
-def _capacity(folder: ModelFolder, context: int | None) -> int:
-    most = folder.config.context
+def capacity_of(config: ModelConfig, context: int | None) -> int:
+    """Positions of the KV cache for a wish, None for the default. Raises BadSetting, naming the model's range."""
+    most = config.context
     if context is None:
         return min(most, DEFAULT_CONTEXT)
     if not 16 <= context <= most:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -67,9 +66,20 @@ def host_pays(demands: Demands, rates: Rates) -> bool:
 def too_small(budget: int, least: int) -> str:
     """A sentence; the minimum it names is enough when given as it stands there."""
     return (
-        f"The budget is {budget / 1e9:.2f} GB, but this model with this context needs at least "
-        f"{math.ceil(least / 1e7) / 100:.2f} GB."
+        f"The budget is {gigabytes(budget)}, but this model with this context needs at least "
+        f"{gigabytes(rounded_up(least))}."
     )
+
+
+def rounded_up(size: int) -> int:
+    """To what `gigabytes` shows."""
+    step = 10**7 if size >= 10**9 else 10**6
+    return -(-size // step) * step
+
+
+def gigabytes(size: float) -> str:
+    """For people, with as many digits as tell small models apart."""
+    return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e9:.3f} GB"
 
 
 def speed_of(layout: Layout, draft: DraftOption | None, demands: Demands, rates: Rates) -> Speed:

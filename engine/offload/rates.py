@@ -43,15 +43,14 @@ class Rates:
             ),
         )
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences for people about figures that are defaults."""
+    def notes(self, *, host: bool = False) -> tuple[str, ...]:
+        """Sentences for people about figures that are defaults. host: whether the CPU's counts."""
         words = {
             "device": f"A pass is taken to read {self.device / GIGA:g} GB/s of the fast memory",
             "link": f"{self.slow} is taken to bring {self.link / GIGA:g} GB/s",
             "cpu": f"The CPU is taken to compute with {self.cpu / GIGA:g} GB/s of weights",
         }
-        return tuple(f"{words[name]}: a default, not measured here." for name in self.assumed)
+        return tuple(f"{words[name]}: a default, not measured here." for name in self.assumed if host or name != "cpu")
 
 
 def default_rates(device: str) -> Rates:

@@ -14,7 +14,16 @@ from pathlib import Path
 
 from figures import MARK, ROOT, Figure, conditions, table
 
-SCRIPTS = ("starter_load", "first_paint", "first_token", "speculation", "stop_latency", "kv_memory", "ui_stream")
+SCRIPTS = (
+    "starter_load",
+    "first_paint",
+    "first_token",
+    "speculation",
+    "stop_latency",
+    "kv_memory",
+    "ui_stream",
+    "cockpit_cost",
+)
 
 
 def figures_of(script: str, *arguments: str) -> list[Figure]:

@@ -11,7 +11,7 @@ from app.host import EngineHost
 from app.states import HostState
 from engine.comparison import Comparison, equal_from
 from engine.recording import joined_ids
-from engine.records import Event, StopReason
+from engine.records import CycleEvent, Event, StopReason
 from engine.settings import GenerateRequest
 
 CONVERSATION = -1  # of its own, so that the chats keep their rows in the KV cache; it gives way when they need room
@@ -112,7 +112,7 @@ class CompareRun(QObject):
             if self.running and reply is not None and reply.reply_id == reply_id:
                 for event in events:
                     reply.append(event)
-                ids += joined_ids(events)
+                ids += joined_ids(event for event in events if isinstance(event, CycleEvent))
                 came.emit(events)
                 self._after(reply)
 

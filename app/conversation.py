@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from app.settings import AppSettings
 from engine.comparison import Comparison
-from engine.records import CycleEvent, Event, Finished, ModelInfo
+from engine.records import CycleEvent, Event, Finished, ModelInfo, Opening
 from engine.settings import GenerateRequest, Message
 from engine.statistics import ReplyStatistics
 
@@ -34,7 +34,9 @@ class Reply:
     def append(self, event: Event) -> None:
         """Take one more event."""
         self.events.append(event)
-        if isinstance(event, CycleEvent):
+        if isinstance(event, Opening):
+            self._pieces.extend(event.pieces)
+        elif isinstance(event, CycleEvent):
             self._pieces.extend(event.pieces)
             self.statistics = self.statistics.with_cycle(event.record)
         elif isinstance(event, Finished):

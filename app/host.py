@@ -17,9 +17,11 @@ from app.worker import (
     EngineFactory,
     EngineWorker,
     LoadStep,
+    Look,
     Outcome,
     ProofStep,
     ReplyEvent,
+    Seen,
     WorkerMessage,
 )
 from engine.memory.report import KvMemory
@@ -47,6 +49,7 @@ class EngineHost(QObject):
     events_ready(reply_id, list of events), the last of a reply being `Finished`; reply_refused(reply_id, sentence)
     when a reply failed before its first event; proof_progress(ProofProgress); proof_ended(ProofReport);
     calibration_progress(CalibrationProgress); calibration_ended(CalibrationReport), with `info` telling the new recipe;
+    seen(look_id, Candidates or None, sentence) when a look at a token is over: what was found, or why nothing was;
     failed(sentence, details) for everything a user must be told.
     """
 
@@ -60,12 +63,14 @@ class EngineHost(QObject):
     proof_ended = Signal(object)
     calibration_progress = Signal(object)
     calibration_ended = Signal(object)
+    seen = Signal(int, object, str)
     failed = Signal(str, str)
 
     _load_asked = Signal(int, str, object)
     _reply_asked = Signal(int, object)
     _proof_asked = Signal(int, int)
     _calibration_asked = Signal(int, float)
+    _look_asked = Signal(int, object)
     _unload_asked = Signal(int)
     _close_asked = Signal()
 
@@ -81,6 +86,7 @@ class EngineHost(QObject):
         self._state = HostState.NO_MODEL
         self._info: ModelInfo | None = None
         self._next_id = 0
+        self._looking = False
         self._on_hung = on_hung
         self._close_wait_ms = close_wait_ms
         self._messages: SimpleQueue[WorkerMessage] = SimpleQueue()
@@ -95,6 +101,7 @@ class EngineHost(QObject):
         self._reply_asked.connect(self._worker.generate)
         self._proof_asked.connect(self._worker.prove)
         self._calibration_asked.connect(self._worker.calibrate)
+        self._look_asked.connect(self._worker.inspect)
         self._unload_asked.connect(self._worker.unload)
         self._close_asked.connect(self._worker.close)
         self._thread.start()
@@ -151,6 +158,15 @@ class EngineHost(QObject):
         self._calibration_asked.emit(self._next_id, minutes)
         return True
 
+    def look(self, look: Look) -> int | None:
+        """Begin to look at a token; its number, or None where the state forbids it. A newer command ends the look."""
+        if not self._begin(Command.INSPECT):
+            return None
+        self._looking = True
+        self._run_timer()
+        self._look_asked.emit(self._next_id, look)
+        return self._next_id
+
     def stop(self) -> bool:
         """Stop the running reply, proof or calibration; False when there is none. What is written or compared stays."""
         state = next_state(self._state, Command.STOP)
@@ -172,6 +188,7 @@ class EngineHost(QObject):
         state = next_state(self._state, Command.CLOSE)
         if state is None:
             return False
+        self._looking = False
         self._timer.stop()
         if not self.cancel_load():
             self._halt_reply()
@@ -195,6 +212,8 @@ class EngineHost(QObject):
         if state is None:
             return False
         self._next_id += 1
+        self._looking = False  # a look that was under way is given up by what comes now
+        self._worker.newest = self._next_id
         self._worker.halt.clear()
         self._enter(state)
         return True
@@ -211,11 +230,15 @@ class EngineHost(QObject):
     def _set_state(self, state: HostState) -> bool:
         changed = state is not self._state
         self._state = state
-        if state.under_way and not self._timer.isActive():
-            self._timer.start()
-        elif not state.under_way:
-            self._timer.stop()
+        self._run_timer()
         return changed
+
+    def _run_timer(self) -> None:
+        wanted = self._state.under_way or self._looking
+        if wanted and not self._timer.isActive():
+            self._timer.start()
+        elif not wanted:
+            self._timer.stop()
 
     @Slot()
     def _drain(self) -> None:
@@ -238,6 +261,8 @@ class EngineHost(QObject):
                 self.proof_progress.emit(message.progress)
             elif isinstance(message, CalibrationStep):
                 self.calibration_progress.emit(message.progress)
+            elif isinstance(message, Seen):
+                self._show_seen(message)
             elif isinstance(message, Outcome):
                 self._settle(message)
             if time.perf_counter() > deadline:
@@ -250,6 +275,12 @@ class EngineHost(QObject):
             reply_id = batch[0].command_id
             batch.clear()
             self.events_ready.emit(reply_id, events)
+
+    def _show_seen(self, seen: Seen) -> None:
+        if self._looking and seen.command_id == self._next_id:
+            self._looking = False
+            self._run_timer()
+            self.seen.emit(seen.command_id, seen.found, seen.sentence)
 
     def _show_step(self, step: LoadStep) -> None:
         progress: LoadProgress = step.progress

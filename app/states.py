@@ -46,6 +46,7 @@ class Command(Enum):
     STOP = "stop"
     PROVE = "prove"
     CALIBRATE = "calibrate"
+    INSPECT = "inspect"
     UNLOAD = "unload"
     CLOSE = "close"
 
@@ -80,6 +81,8 @@ NEXT_STATE: dict[tuple[HostState, Command], HostState] = {
     (_S.PROVING, _C.STOP): _S.STOPPING,
     (_S.READY, _C.CALIBRATE): _S.CALIBRATING,
     (_S.CALIBRATING, _C.STOP): _S.STOPPING,
+    # A look at a token takes one pass or two: the window stays ready, and whatever is asked next ends the look.
+    (_S.READY, _C.INSPECT): _S.READY,
     (_S.READY, _C.UNLOAD): _S.UNLOADING,
     (_S.FAILED, _C.UNLOAD): _S.UNLOADING,
     **{(state, _C.CLOSE): _S.CLOSED for state in HostState if state is not _S.CLOSED},

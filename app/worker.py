@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, QThread, Slot
 
 from app.states import Answer
 from engine.calibration.report import CalibrationProgress, CalibrationReport
+from engine.candidates import Candidates
 from engine.errors import LoadCancelled, SpecularError
 from engine.memory.report import KvMemory
 from engine.proof import ProofProgress, ProofReport
@@ -50,6 +51,10 @@ class EngineLike(Protocol):
     def calibrate(
         self, minutes: float, *, progress: Callable[[CalibrationProgress], None], cancelled: Callable[[], bool]
     ) -> CalibrationReport: ...
+
+    def candidates(
+        self, request: GenerateRequest, token: int, *, drafted: int = 0, cancelled: Callable[[], bool] = ...
+    ) -> Candidates | None: ...
 
     def count_tokens(self, messages: tuple[Message, ...]) -> int: ...
 
@@ -96,6 +101,27 @@ class CalibrationStep:
 
 
 @dataclass(frozen=True, slots=True)
+class Look:
+    """A token to look at: what might stand after the prompt and reply_prefix_ids of `request`.
+
+    drafted: as many of the last of those ids were proposals of the cycle that made the token.
+    """
+
+    request: GenerateRequest
+    token: int
+    drafted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A look at a token is over: what was found, or why nothing was."""
+
+    command_id: int
+    found: Candidates | None
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """A command is over. `sentence` and `details` are set where it failed; `info` is the model now loaded.
 
@@ -111,7 +137,7 @@ class Outcome:
     report: ProofReport | CalibrationReport | None = None
 
 
-WorkerMessage = LoadStep | ReplyEvent | ProofStep | CalibrationStep | Outcome
+WorkerMessage = LoadStep | ReplyEvent | ProofStep | CalibrationStep | Seen | Outcome
 
 FAULT_SENTENCE = "Unexpected fault in the engine: {cause}."
 STARTING = "Starting the engine"
@@ -128,12 +154,14 @@ class EngineWorker(QObject):
     """Runs commands one after another in the engine thread and reports through `messages`.
 
     `halt` is set from the window's thread to stop a reply or cancel a load. It is asked for again at every event, so
-    that a stop given before the engine has begun is never lost.
+    that a stop given before the engine has begun is never lost. `newest` is the number of the last command given: a
+    look at a token that is not the newest any more is given up.
     """
 
     def __init__(self, factory: EngineFactory, messages: SimpleQueue[WorkerMessage]) -> None:
         super().__init__()
         self.halt = threading.Event()
+        self.newest = 0
         self._factory = factory
         self._messages = messages
         self._engine: EngineLike | None = None
@@ -233,6 +261,27 @@ class EngineWorker(QObject):
             self._fault(command_id, error)
         else:
             self._end(command_id, Answer.CALIBRATION_ENDED, report=report)
+
+    @Slot(int, object)
+    def inspect(self, command_id: int, look: Look) -> None:
+        """Look at a token, unless something else has been asked for since. No fault of it ends the engine."""
+
+        def overtaken() -> bool:
+            return self.newest != command_id or self.halt.is_set()
+
+        if overtaken():
+            return
+        try:
+            if self._engine is None:
+                raise SpecularError("No model is loaded.")
+            found = self._engine.candidates(look.request, look.token, drafted=look.drafted, cancelled=overtaken)
+        except SpecularError as error:
+            self._messages.put(Seen(command_id, None, str(error)))
+        except Exception as error:  # as above, but the model is still there: the next reply will tell if it is sound
+            traceback.print_exc()
+            self._messages.put(Seen(command_id, None, fault_sentence(error)))
+        else:
+            self._messages.put(Seen(command_id, found))
 
     @Slot(int)
     def unload(self, command_id: int) -> None:

@@ -15,6 +15,7 @@ from engine.bench.traces import Trace
 from engine.budget_request import BudgetRequest
 from engine.calibration.report import CalibrationProgress, CalibrationReport, check_minutes
 from engine.calibration.session import calibrate_loaded
+from engine.candidates import Candidates
 from engine.errors import (
     EngineBusy,
     LoadCancelled,
@@ -24,6 +25,7 @@ from engine.errors import (
     is_out_of_memory,
 )
 from engine.files.resolve import SizeEstimate, estimate_bytes
+from engine.find_candidates import find_candidates
 from engine.memory.report import KvMemory
 from engine.model.fault import located
 from engine.model.loaded import LoadedModel, load_model
@@ -107,7 +109,10 @@ class Engine:
         self._cancel.set()
 
     def generate(self, request: GenerateRequest) -> Iterator[Event]:
-        """Start a reply; iterate to make it. Events: PrefillProgress, CycleEvent, and last one Finished.
+        """Start a reply; iterate to make it.
+
+        Events: an Opening where the request gives the reply's first tokens, PrefillProgress, CycleEvent, and last one
+        Finished.
 
         Raises NoModel, EngineBusy, PromptTooLong, BadSetting or TemplateError at once, before any work. A fault
         during the reply ends it with Finished(FAILED) and a message; what was written until then stands.
@@ -130,11 +135,34 @@ class Engine:
             between=lambda: self._budget.try_to(loaded),
         )
         self._stop.clear()
-        return self._reply(loaded, loop, prompt, sampler.seed, request.conversation)
+        return self._reply(loaded, loop, prompt, sampler.seed, request)
 
     def stop(self) -> None:
         """End the running reply at the next pass; without one, nothing. Any thread."""
         self._stop.set()
+
+    def candidates(
+        self,
+        request: GenerateRequest,
+        token: int,
+        *,
+        drafted: int = 0,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> Candidates | None:
+        """What model and draft thought of `token` and its rivals after the request's prompt and reply_prefix_ids.
+
+        drafted: as many of the last tokens were the draft's own proposals in the cycle at hand. cancelled: asked
+        between passes; the answer is then None. A reply made later is the same as without this call. Raises NoModel,
+        EngineBusy, BadSetting, PromptTooLong, TemplateError, and SpecularError where memory runs out or the model
+        computes NaN.
+        """
+        loaded = self._require_model()
+        self._require_idle()
+        self._busy = True
+        try:
+            return find_candidates(loaded, request, token, drafted, cancelled)
+        finally:
+            self._busy = False
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Tokens the messages take as a prompt, the reply's opening included."""
@@ -275,23 +303,26 @@ class Engine:
         self.unload()
 
     def _reply(
-        self, loaded: LoadedModel, loop: ReplyLoop, prompt: list[int], seed: int, conversation: int
+        self, loaded: LoadedModel, loop: ReplyLoop, prompt: list[int], seed: int, request: GenerateRequest
     ) -> Iterator[Event]:
         self._require_idle()
         if loaded is not self._loaded:
             raise NoModel("The model was unloaded before its reply began.")
         self._busy = True
         kv = loaded.runner.kv
-        reused = kv.enter(conversation, prompt[:-1])
+        reused = kv.enter(request.conversation, prompt[:-1])
         committed: list[int] = []  # nothing is trusted until this reply has ended in order
         began = decode_began = time.perf_counter()
         message = None
         try:
             with loaded.runner.interruptible(self._stop.is_set):
-                yield from loop.prefill(prompt, reused)
+                if request.reply_prefix_ids:
+                    yield loop.open(request.reply_prefix_ids)
+                if loop.reason is None:
+                    yield from loop.prefill(prompt, reused)
                 decode_began = time.perf_counter()
                 yield from loop.cycles()
-            committed = loop.ids[:-1]
+            committed = loop.ids[:-1] or prompt[:reused]
         except (SpecularError, MemoryError, RuntimeError) as error:
             if not isinstance(error, SpecularError) and not is_out_of_memory(error):
                 raise

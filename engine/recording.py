@@ -17,14 +17,14 @@ from typing import Any
 from engine.comparison import Comparison
 from engine.errors import BadSetting, RecordingError
 from engine.plain_data import Misfit, from_plain, is_time, to_plain
-from engine.records import CycleEvent, CycleRecord, Event, Finished, ModelInfo, PrefillProgress, TokenState
+from engine.records import CycleEvent, CycleRecord, Event, Finished, ModelInfo, Opening, PrefillProgress, TokenState
 from engine.settings import Sampling, Speculation
 from engine.statistics import ReplyStatistics
 
 FORMAT = "specular-replay"
 VERSION = 1
 MOST_BYTES = 256 << 20
-KINDS: dict[str, type] = {"prefill": PrefillProgress, "cycle": CycleEvent, "finished": Finished}
+KINDS: dict[str, type] = {"opening": Opening, "prefill": PrefillProgress, "cycle": CycleEvent, "finished": Finished}
 NEXT_STATES = (TokenState.CORRECTION, TokenState.BONUS, TokenState.PLAIN)
 
 
@@ -59,7 +59,8 @@ class Recording:
     @property
     def text(self) -> str:
         """What the reply says."""
-        return "".join(piece for event in self.cycles for piece in event.pieces) + self.finished.tail
+        made = (event for event in self.events if isinstance(event, Opening | CycleEvent))
+        return "".join(piece for event in made for piece in event.pieces) + self.finished.tail
 
     @property
     def statistics(self) -> ReplyStatistics:
@@ -204,6 +205,8 @@ def _events(values: Any) -> tuple[tuple[float, ...], tuple[Event, ...]]:
         event: Event = from_plain(kind, rest, f"event {number}")
         if isinstance(event, CycleEvent):
             _check_cycle(event, number)
+        elif isinstance(event, Opening) and (number > 1 or len(event.pieces) != len(event.ids)):
+            raise Misfit(f"the opening in its event {number} contradicts itself")
         times.append(float(at))
         events.append(event)
     ends = [number for number, event in enumerate(events) if isinstance(event, Finished)]
@@ -243,4 +246,10 @@ def _all_times(*values: float) -> bool:
 
 def joined_ids(events: Iterable[Event]) -> list[int]:
     """The token ids of a reply so far."""
-    return [token for event in events if isinstance(event, CycleEvent) for token in event.record.emitted_ids]
+    ids: list[int] = []
+    for event in events:
+        if isinstance(event, Opening):
+            ids += event.ids
+        elif isinstance(event, CycleEvent):
+            ids += event.record.emitted_ids
+    return ids

@@ -182,11 +182,23 @@ class PrefillProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class Opening:
+    """The reply begins with tokens that were given, `GenerateRequest.reply_prefix_ids`: no cycle made them.
+
+    pieces: the text each of `ids` completes, as in a CycleEvent. It comes before every other event of the reply.
+    """
+
+    ids: tuple[int, ...]
+    pieces: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CycleEvent:
     """A cycle and its text.
 
     pieces: the text each of `record.emitted_ids` completes (may be empty: half a character, or text held back
-        because it may become a stop string). Joined over a reply, with `Finished.tail`, they are the reply.
+        because it may become a stop string). Joined over a reply, after those of an `Opening` and with
+        `Finished.tail` behind them, they are the reply.
     ghosts: the text of `record.rejected_ids`, decoded apart so that it can never leak into the reply.
     """
 
@@ -210,4 +222,4 @@ class Finished:
     message: str | None = None
 
 
-Event = PrefillProgress | CycleEvent | Finished
+Event = Opening | PrefillProgress | CycleEvent | Finished

@@ -106,6 +106,8 @@ class GenerateRequest:
     """One reply to make: either chat `messages` (through the model's template), a raw `prompt`, or `prompt_ids`.
 
     conversation: whose earlier replies' rows in the KV cache this one may build on; any number the caller gives a chat.
+    reply_prefix_ids: tokens that the reply begins with, as if the model had chosen them. They count as part of the
+    prompt in figures and limits, and as part of the reply in its text.
     max_new_tokens None means up to the context's end; 0 gives an empty reply. stop_strings end the reply and are
     not part of it. Raises BadSetting when no prompt is given or a number is out of range.
     """
@@ -118,6 +120,7 @@ class GenerateRequest:
     max_new_tokens: int | None = None
     stop_strings: tuple[str, ...] = ()
     conversation: int = 0
+    reply_prefix_ids: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.messages and self.prompt is None and self.prompt_ids is None:

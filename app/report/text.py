@@ -10,7 +10,7 @@ from PySide6.QtCore import QCoreApplication
 from app.report.escaped import escaped
 from app.widgets.token_words import split_ghosts
 from engine.recording import Recording
-from engine.records import CycleEvent, TokenState
+from engine.records import CycleEvent, Opening, TokenState
 
 
 def state_words() -> dict[TokenState, str]:
@@ -26,7 +26,12 @@ def state_words() -> dict[TokenState, str]:
 
 def reply_html(recording: Recording) -> str:
     """The whole reply as inline elements; line breaks are kept by the style sheet."""
-    parts = [part for event in recording.cycles for part in _cycle(event)]
+    parts: list[str] = []
+    for event in recording.events:
+        if isinstance(event, Opening):
+            parts.append(escaped("".join(event.pieces)))
+        elif isinstance(event, CycleEvent):
+            parts += _cycle(event)
     return "".join(parts) + escaped(recording.finished.tail)
 
 

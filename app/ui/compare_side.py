@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 from app.theme import PX_CONTROL, PX_LABEL, SPACING_BLOCK, SPACING_INNER
 from app.ui.panel import ToneLabel
 from app.widgets.token_text import TokenText
-from engine.records import CycleEvent, Event, Finished
+from engine.records import CycleEvent, Event, Finished, Opening
 from engine.statistics import ReplyStatistics
 
 PX_CLOCK = 24
@@ -53,6 +53,9 @@ class CompareSide(QWidget):
     def append_many(self, events: list[Event]) -> None:
         """Show the next events of the reply."""
         cycles = [event for event in events if isinstance(event, CycleEvent)]
+        for event in events:
+            if isinstance(event, Opening):
+                self.text.append_opening(event)
         self.text.append_cycles(cycles)
         for cycle in cycles:
             self._statistics = self._statistics.with_cycle(cycle.record)

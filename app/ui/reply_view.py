@@ -11,7 +11,7 @@ from app.widgets.counts_row import CountsRow
 from app.widgets.cycle_timeline import CycleTimeline
 from app.widgets.icon_button import HIT_SMALL, IconButton
 from app.widgets.token_text import TokenText
-from engine.records import CycleEvent, CycleRecord, Event, Finished, PrefillProgress, StopReason
+from engine.records import CycleEvent, CycleRecord, Event, Finished, Opening, PrefillProgress, StopReason
 from engine.statistics import ReplyStatistics
 
 
@@ -126,7 +126,10 @@ class ReplyView(QWidget):
                 continue
             self._append_cycles(run)
             run = []
-            if isinstance(event, PrefillProgress):
+            if isinstance(event, Opening):
+                self._begin_text()
+                self.text.append_opening(event)
+            elif isinstance(event, PrefillProgress):
                 self._show_prefill(event)
             else:
                 self._finish(event)
@@ -135,11 +138,7 @@ class ReplyView(QWidget):
     def _append_cycles(self, events: list[CycleEvent]) -> None:
         if not events:
             return
-        if self.text.isHidden():
-            self._progress.hide()
-            self.text.show()
-            self._show_details()
-            self._column.activate()  # the text must know its width before it is laid out
+        self._begin_text()
         self.text.append_cycles(events)
         for event in events:
             self._statistics = self._statistics.with_cycle(event.record)
@@ -147,6 +146,13 @@ class ReplyView(QWidget):
         if not self._refresh.isActive():
             self._refresh.start()
         self.statistics_changed.emit(self._statistics)
+
+    def _begin_text(self) -> None:
+        self._progress.hide()
+        if self.text.isHidden():
+            self.text.show()
+            self._show_details()
+            self._column.activate()  # the text must know its width before it is laid out
 
     def refresh(self) -> None:
         """Bring timeline and counts up to date; happens by itself ten times a second and at the end."""

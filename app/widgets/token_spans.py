@@ -15,12 +15,13 @@ from engine.records import TokenState
 
 
 class SpanKind(str, Enum):
-    """What a span is. The first four are tokens of the reply, in the state of that name."""
+    """What a span is. The first four are tokens of the reply, in the state of that name; GIVEN ones no cycle made."""
 
     ACCEPTED = "accepted"
     CORRECTION = "correction"
     BONUS = "bonus"
     PLAIN = "plain"
+    GIVEN = "given"
     TAIL = "tail"
     GHOST = "ghost"
 
@@ -36,7 +37,7 @@ KIND_OF_STATE = {
 @dataclass(frozen=True, slots=True)
 class Span:
     """One span. start: position in the document; text: source text, or the ghost's; cycle: number of the event that
-    brought it (-1 for none); place: index in the cycle's emitted ids (0 for ghosts)."""
+    brought it (-1 for none); place: index in the cycle's emitted ids, or among those given (0 for ghosts)."""
 
     index: int
     start: int

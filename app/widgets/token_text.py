@@ -32,7 +32,7 @@ from app.widgets.reply_document import ReplyDocument
 from app.widgets.token_segments import MarkCache, band_of_range
 from app.widgets.token_spans import KIND_OF_STATE, Span, SpanKind
 from app.widgets.token_words import describe, split_ghosts
-from engine.records import CycleEvent
+from engine.records import CycleEvent, Opening
 
 FADE_SECONDS = 1.5
 _TICK_MS = 40
@@ -144,6 +144,13 @@ class TokenText(QTextEdit):
             self._fading[index] = self._clock()
             if not self._timer.isActive():
                 self._timer.start()
+
+    def append_opening(self, opening: Opening) -> None:
+        """Show the tokens that were given to the reply as its first."""
+        with self._appending():
+            for place, piece in enumerate(opening.pieces):
+                self._reply.append(SpanKind.GIVEN, piece, -1, place)
+        self._update_caret()
 
     def append_tail(self, text: str) -> None:
         """Add text that belongs to no cycle."""

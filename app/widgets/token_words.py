@@ -23,6 +23,8 @@ def _at(values: tuple[float, ...], index: int) -> float | None:
 
 def describe(span: Span, event: CycleEvent | None) -> str:
     """What became of a token, in words. event: the cycle that brought it; None for text without a cycle."""
+    if span.kind is SpanKind.GIVEN:
+        return QCoreApplication.translate("TokenWords", "given: kept or chosen when this reply was begun from here.")
     if event is None:
         return QCoreApplication.translate("TokenWords", "Text that was held back until the reply ended.")
     record = event.record

@@ -6,7 +6,7 @@ import shutil
 from typing import TextIO
 
 from engine.cli.terminal import RESET, STYLES, cell_width, clipped, visible
-from engine.records import CycleEvent, Event, Finished, TokenState
+from engine.records import CycleEvent, Event, Finished, Opening, TokenState
 
 SAVE, RESTORE_AND_CLEAR = "\x1b7", "\x1b8\x1b[K"
 
@@ -27,7 +27,9 @@ class ReplyPrinter:
     def show(self, event: Event) -> None:
         """Write what this event adds."""
         self.clear_ghost()
-        if isinstance(event, CycleEvent):
+        if isinstance(event, Opening):
+            self._write("".join(event.pieces), TokenState.PLAIN)
+        elif isinstance(event, CycleEvent):
             for piece, state in zip(event.pieces, event.record.emitted_states, strict=True):
                 self._write(piece, state)
             self._show_ghost("".join(event.ghosts))

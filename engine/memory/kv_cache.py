@@ -58,6 +58,11 @@ class KvCache:
         """Tokens whose rows the range in use holds, from position 0 on; none while a reply is made."""
         return tuple(self._rows.current.ids)
 
+    def ids_of(self, conversation: int) -> tuple[int, ...]:
+        """Tokens whose rows a conversation has, from position 0 on; none while a reply in it is made."""
+        range_ = self._rows.conversations.of(conversation)
+        return tuple(range_.ids) if range_ is not None else ()
+
     @property
     def reason(self) -> str | None:
         """Why the rows do not lie in virtual memory, or None."""

@@ -56,12 +56,12 @@ class LoadedModel:
         self.folder.close()
 
     def prompt_ids(self, request: GenerateRequest) -> list[int]:
-        """The request's prompt as token ids.
+        """The request's prompt as token ids, with those that the reply is to begin with.
 
         Raises BadSetting where the model has no tokenizer or an id is unknown, PromptTooLong where the ids leave no
         room for a reply or there are none.
         """
-        prompt = self._checked(self._any_ids(request))
+        prompt = self._checked([*self._any_ids(request), *request.reply_prefix_ids])
         if len(prompt) >= self.runner.capacity:
             raise PromptTooLong(
                 f"The prompt has {len(prompt)} tokens, but the context holds {self.runner.capacity}, "

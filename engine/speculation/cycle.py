@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from engine.errors import PassStopped
 from engine.model.runner import MAX_DRAFT_ROWS, Runner
 from engine.offload.transfers import Transfers
-from engine.records import CycleEvent, CycleRecord, PrefillProgress, StopReason
+from engine.records import CycleEvent, CycleRecord, Opening, PrefillProgress, StopReason
 from engine.sampling.accept import Cut, cut
 from engine.settings import Speculation
 from engine.speculation.block import JudgedBlock
@@ -59,6 +59,17 @@ class ReplyLoop:
         self.reason: StopReason | None = None
         self.new_tokens = 0
         self._cycles = 0
+
+    def open(self, ids: Sequence[int]) -> Opening:
+        """Take `ids`, the last tokens of the prompt, as the reply's first. One that ends a reply ends this one."""
+        pieces: list[str] = []
+        for token in ids:
+            piece, stops = ("", False) if token in self._limits.end_ids else self._text.push(token)
+            pieces.append(piece)
+            if stops or token in self._limits.end_ids:
+                self.reason = StopReason.STOP_STRING if stops else StopReason.END_TOKEN
+                break
+        return Opening(tuple(ids[: len(pieces)]), tuple(pieces))
 
     def prefill(self, prompt: Sequence[int], reused: int) -> Iterator[PrefillProgress]:
         """Fill the cache for all of the prompt but its last token, in chunks; rows below `reused` are there already."""

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from engine.candidates import Candidate, Candidates
 from engine.errors import LoadCancelled
 from engine.memory.report import KvMemory, PageOperations
 from engine.recipe import Ingredients, Recipe
@@ -61,6 +62,24 @@ def kv_memory() -> KvMemory:
         evicted=1,
         late=0,
         operations=(*operations, PageOperations("unmap", 0, 0.0)),
+    )
+
+
+def rivals(token: int) -> Candidates:
+    """What a look at `token` finds: the full model likes it best, the draft likes another better."""
+    own = Candidate(token, " arithmetic", 0.24, 0.61)
+    other = Candidate(501, " calculation", 0.52, 0.17)
+    rest = (Candidate(502, " math", 0.09, 0.09), Candidate(503, " compute", 0.05, 0.06))
+    return Candidates(
+        token=own,
+        full=(own, other, *rest, Candidate(504, " calculations", 0.01, 0.03)),
+        draft=(other, own, *rest, Candidate(505, " counting", 0.04, 0.0)),
+        full_rank=1,
+        draft_rank=2,
+        accept=0.46,
+        recipe=Recipe(),
+        read=0,
+        seconds=0.012,
     )
 
 
@@ -188,6 +207,9 @@ class FakeEngine:
     requests: list[GenerateRequest] = field(default_factory=list)
     loads: list[tuple[str, int | None]] = field(default_factory=list)
     virtual_memory: bool | None = None  # as the last load asked for
+    hold_look: bool = False
+    look_error: Exception | None = None
+    looks: list[tuple[GenerateRequest, int, int]] = field(default_factory=list)
     kv: KvMemory = field(default_factory=lambda: kv_memory())
     go: threading.Event = field(default_factory=threading.Event)
     held: threading.Event = field(default_factory=threading.Event)
@@ -251,6 +273,28 @@ class FakeEngine:
     def stop(self) -> None:
         """Thread-safe."""
         self._halt.set()
+
+    def candidates(
+        self,
+        request: GenerateRequest,
+        token: int,
+        *,
+        drafted: int = 0,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> Candidates | None:
+        """Five rivals, the token among them; waits as `hold_look` says, and gives up when it is overtaken."""
+        self.threads.add(threading.get_ident())
+        self.looks.append((request, token, drafted))
+        if self.hold_look:
+            self.held.set()
+            for _ in range(int(HELD_SECONDS / 0.005)):
+                if self.go.wait(0.005) or cancelled():
+                    break
+        if cancelled():
+            return None
+        if self.look_error is not None:
+            raise self.look_error
+        return rivals(token)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """A token a word."""

@@ -8,20 +8,20 @@ from app.states import AFTER_ANSWER, NEXT_STATE, Answer, Command, HostState, aft
 
 S, C = HostState, Command
 
-# One row a state: the next one for load, cancel load, send, stop, unload, prove, calibrate, close; None where refused.
+# One row a state: the next for load, cancel load, send, stop, unload, prove, calibrate, inspect, close; None: refused.
 EXPECTED = {
-    S.NO_MODEL: (S.LOADING, None, None, None, None, None, None, S.CLOSED),
-    S.LOADING: (None, S.LOADING, None, None, None, None, None, S.CLOSED),
-    S.READY: (S.LOADING, None, S.GENERATING, None, S.UNLOADING, S.PROVING, S.CALIBRATING, S.CLOSED),
-    S.GENERATING: (None, None, None, S.STOPPING, None, None, None, S.CLOSED),
-    S.STOPPING: (None, None, None, None, None, None, None, S.CLOSED),
-    S.PROVING: (None, None, None, S.STOPPING, None, None, None, S.CLOSED),
-    S.CALIBRATING: (None, None, None, S.STOPPING, None, None, None, S.CLOSED),
-    S.UNLOADING: (None, None, None, None, None, None, None, S.CLOSED),
-    S.FAILED: (S.LOADING, None, None, None, S.UNLOADING, None, None, S.CLOSED),
-    S.CLOSED: (None, None, None, None, None, None, None, None),
+    S.NO_MODEL: (S.LOADING, None, None, None, None, None, None, None, S.CLOSED),
+    S.LOADING: (None, S.LOADING, None, None, None, None, None, None, S.CLOSED),
+    S.READY: (S.LOADING, None, S.GENERATING, None, S.UNLOADING, S.PROVING, S.CALIBRATING, S.READY, S.CLOSED),
+    S.GENERATING: (None, None, None, S.STOPPING, None, None, None, None, S.CLOSED),
+    S.STOPPING: (None, None, None, None, None, None, None, None, S.CLOSED),
+    S.PROVING: (None, None, None, S.STOPPING, None, None, None, None, S.CLOSED),
+    S.CALIBRATING: (None, None, None, S.STOPPING, None, None, None, None, S.CLOSED),
+    S.UNLOADING: (None, None, None, None, None, None, None, None, S.CLOSED),
+    S.FAILED: (S.LOADING, None, None, None, S.UNLOADING, None, None, None, S.CLOSED),
+    S.CLOSED: (None, None, None, None, None, None, None, None, None),
 }
-COLUMNS = (C.LOAD, C.CANCEL_LOAD, C.SEND, C.STOP, C.UNLOAD, C.PROVE, C.CALIBRATE, C.CLOSE)
+COLUMNS = (C.LOAD, C.CANCEL_LOAD, C.SEND, C.STOP, C.UNLOAD, C.PROVE, C.CALIBRATE, C.INSPECT, C.CLOSE)
 
 
 @pytest.mark.parametrize("state", list(HostState))

@@ -12,8 +12,8 @@ import pytest
 from engine.comparison import Comparison, equal_from
 from engine.errors import RecordingError
 from engine.recipe import Ingredients, Recipe
-from engine.recording import Recording, event_times, read_recording, to_json, write_recording
-from engine.records import Event, ModelInfo, PrefillProgress
+from engine.recording import Recording, event_times, joined_ids, read_recording, to_json, write_recording
+from engine.records import Event, ModelInfo, Opening, PrefillProgress
 from engine.settings import Sampling, Speculation
 from reply_builders import cycle, finished, sibling_cycle
 
@@ -195,3 +195,17 @@ def test_a_comparison_claims_identity_only_for_whole_equal_replies() -> None:
     stopped = replace(whole, stopped=True)
     assert not stopped.identical and stopped.speed_up is None
     assert not replace(whole, difference=4).identical and replace(whole, difference=4).speed_up is None
+
+
+def test_given_tokens_are_part_of_the_recording_and_come_first(tmp_path: Path) -> None:
+    events: tuple[Event, ...] = (Opening((5, 6), (" given", " too")), *recording().events)
+    made = recording(events=events, times=event_times(events))
+    write_recording(tmp_path / "a.json", made)
+    read = read_recording(tmp_path / "a.json")
+    assert read.events == events and read.text.startswith(" given too one zwei")
+    assert joined_ids(read.events)[:3] == [5, 6, 100]
+    assert read.statistics == recording().statistics, "no cycle made them"
+    for bad in ((*recording().events[:2], *events), (Opening((5, 6), (" given",)), *recording().events)):
+        write_recording(tmp_path / "b.json", recording(events=bad, times=event_times(bad)))
+        with pytest.raises(RecordingError, match=r"opening in its event \d+ contradicts itself"):
+            read_recording(tmp_path / "b.json")

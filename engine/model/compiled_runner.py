@@ -77,14 +77,12 @@ class CompiledRunner:
         """
         self.config, self.capacity, self._chunk = folder.config, capacity, CHUNK
         self._sample = tuple(sample) or spread_ids(folder.config.vocabulary)
-        recipe = recipe or default_recipe(self.config)
-        threads = thread_count()
-        needs = partial(host_needs, self.config, folder.entries, capacity=capacity, threads=threads, rows=CHUNK)
+        needs = partial(host_needs, self.config, folder.entries, capacity=capacity)
         self._budget = HostBudget(needs, budget, offload)
-        plan = self._budget.plan(recipe)
+        plan, recipe = self._budget.first_plan(recipe, default_recipe(self.config))
         self._weights = HostWeights(folder, progress, cancelled, names_of(plan.streamed))
         self._held = ExitStack()  # what `close` gives back
-        self._team = Team(threads)
+        self._team = Team(thread_count())
         self._held.callback(self._team.close)
         float32 = self._weights.matrix(programme.EMBEDDING).kind == 0
         try:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from engine.errors import BadSetting
+from engine.errors import BadSetting, SpecularError
 from engine.offload.host_needs import HostNeeds
 from engine.offload.host_plan import plan_host
 from engine.offload.plan import Plan, Residency
 from engine.recipe import Recipe
+
+LEAST_BITS = 3  # of a draft
 
 
 class HostBudget:
@@ -18,8 +21,20 @@ class HostBudget:
         self.bytes = bytes
         self._needs, self._offload = needs, offload
 
-    def plan(self, recipe: Recipe) -> Plan:
-        """Of a model that is not loaded yet. Raises SpecularError where the least does not fit."""
+    def first_plan(self, recipe: Recipe | None, usual: Recipe) -> tuple[Plan, Recipe]:
+        """Of a model that is not loaded yet, and its draft: the usual one where `recipe` is None, or a smaller one.
+
+        Raises SpecularError where the least does not fit.
+        """
+        if recipe is not None:
+            return self._plan(recipe), recipe
+        try:
+            return self._plan(usual), usual
+        except SpecularError:
+            smaller = replace(usual, weight_bits=LEAST_BITS)
+            return self._plan(smaller), smaller
+
+    def _plan(self, recipe: Recipe) -> Plan:
         return plan_host(self._needs(recipe), self.bytes, offload=self._offload)
 
     def plan_anew(self, recipe: Recipe, bytes: int | None, before: Plan) -> Plan:

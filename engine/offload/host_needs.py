@@ -1,9 +1,9 @@
-"""What a model on the CPU takes of RAM beside the parts that are placed one by one, worked out before any is taken."""
+"""What a model on the CPU asks of RAM with a draft by a given recipe, worked out before any is taken."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.files.config import ModelConfig
 from engine.files.safetensors_header import TensorEntry
@@ -11,6 +11,7 @@ from engine.lowbit.codes import group_of
 from engine.lowbit.packed import container_bits, packed_shape
 from engine.model import programme as p
 from engine.model.runner import MAX_DRAFT_ROWS
+from engine.offload.demands import Demands, demands_of, draft_option
 from engine.offload.parts import Part, parts_of
 from engine.recipe import Recipe
 
@@ -19,52 +20,33 @@ FLOAT = 4  # bytes
 
 @dataclass(frozen=True, slots=True)
 class HostNeeds:
-    """Bytes. always: embedding, norms and biases. draft: its own copy. kv: rows of a whole context.
-
-    workspace: activations and tables of a pass. context: positions of the cache.
-    """
+    """parts and demands as the planner takes them, with one draft at most. context: positions of the KV cache."""
 
     parts: tuple[Part, ...]
-    always: int
-    draft: int
-    kv: int
-    workspace: int
+    demands: Demands
     context: int
 
     @property
-    def fixed(self) -> int:
-        """Of all that is not a part."""
-        return self.always + self.draft + self.kv + self.workspace
-
-    @property
-    def whole(self) -> int:
-        """Of all, with every part in memory."""
-        return self.fixed + sum(part.nbytes for part in self.parts)
+    def draft(self) -> int:
+        """Bytes of the draft's copies."""
+        return sum(option.nbytes for option in self.demands.drafts)
 
 
-def host_needs(
-    config: ModelConfig, entries: Mapping[str, TensorEntry], recipe: Recipe, capacity: int, threads: int, rows: int
-) -> HostNeeds:
-    """Of a model with a draft by this recipe. threads: of a pass; rows: of the widest one."""
-    parts = parts_of(config, {name: entry.nbytes for name, entry in entries.items()})
-    placed = {name for part in parts for name in part.tensors}
-    always = sum(
-        entry.nbytes if len(entry.shape) > 1 else FLOAT * entry.shape[0]
-        for name, entry in entries.items()
-        if name not in placed
-    )
-    kept = FLOAT if entries[p.EMBEDDING].dtype == "F32" else FLOAT // 2
-    kv = config.layers * capacity * 2 * config.kv_heads * config.head_dim * kept
-    shapes = {name: (entry.shape[0], entry.shape[1]) for name, entry in entries.items() if len(entry.shape) > 1}
-    return HostNeeds(
-        parts, always, draft_bytes(config, shapes, recipe), kv, _workspace(config, capacity, threads, rows), capacity
-    )
+def host_needs(config: ModelConfig, entries: Mapping[str, TensorEntry], recipe: Recipe, capacity: int) -> HostNeeds:
+    """Of a model with a draft by this recipe. One of 16 bits has no copies."""
+    sizes = {name: entry.nbytes for name, entry in entries.items()}
+    parts = parts_of(config, sizes)
+    demands = demands_of(config, sizes, parts, device="cpu", context=capacity, widths=())
+    if recipe.weight_bits < 16:
+        shapes = {name: (entry.shape[0], entry.shape[1]) for name, entry in entries.items() if len(entry.shape) > 1}
+        usual = draft_option(config, "cpu", recipe.weight_bits)
+        option = replace(usual, recipe=recipe, nbytes=draft_bytes(config, shapes, recipe))
+        demands = replace(demands, drafts=(option,))
+    return HostNeeds(parts, demands, capacity)
 
 
 def draft_bytes(config: ModelConfig, shapes: Mapping[str, tuple[int, int]], recipe: Recipe) -> int:
-    """Of the draft's own copies. shapes: rows and columns of every matrix."""
-    if recipe.weight_bits == 16:
-        return 0
+    """Of the draft's own copies below 16 bits. shapes: rows and columns of every matrix."""
     names = frozenset(shapes)
     output = p.output_matrix(config, names)
     copied = p.matrices(p.build(config, names))
@@ -84,16 +66,3 @@ def packed_bytes(rows: int, columns: int, bits: int) -> int:
     group = group_of(columns)
     tiles, groups, size = packed_shape(rows, columns, container_bits(bits, group), group)
     return tiles * groups * size + FLOAT * columns
-
-
-def _workspace(config: ModelConfig, capacity: int, threads: int, rows: int) -> int:
-    """As engine.model.compiled_memory.allocate takes it, but for a few KiB."""
-    widths = p.widths(config)
-    inputs = widths[p.Buffer.NORMED] + widths[p.Buffer.ATTENDED] + widths[p.Buffer.ACTIVATED]
-    return (
-        FLOAT * rows * sum(widths.values())
-        + FLOAT * capacity * config.head_dim  # cosines and sines
-        + FLOAT * threads * (capacity + 8 + config.head_dim)
-        + FLOAT * config.layers * config.intermediate_size
-        + MAX_DRAFT_ROWS * (2 * inputs + FLOAT * config.intermediate_size)
-    )

@@ -19,16 +19,16 @@ from engine.engine import Engine
 from engine.errors import BadSetting, SpecularError
 from engine.files.folder import open_folder
 from engine.memory.host_pages import PAGE_BYTES
-from engine.model.compiled_runner import CHUNK, CompiledRunner, thread_count
+from engine.model.compiled_runner import CompiledRunner
 from engine.model.cpu_default import default_recipe
 from engine.model.weights import HostWeights
-from engine.offload import host_plan
-from engine.offload.host_needs import host_needs
+from engine.offload import host_plan, planner
+from engine.offload.host_needs import HostNeeds, host_needs
 from engine.offload.host_stream import HostStream
-from engine.offload.plan import Plan, Residency
+from engine.offload.plan import Residency
 from engine.offload.report import Offload
 from engine.recipe import Recipe
-from engine.records import CycleEvent, Event, StopReason
+from engine.records import CycleEvent, Event, LoadProgress, StopReason
 from engine.settings import GenerateRequest, Message, Speculation
 from engine_rig import PLAIN, Reply, loaded_engine, no_end_tokens, random_prompts, reply, request
 
@@ -53,15 +53,31 @@ def state(engine: Engine) -> Offload:
     return found
 
 
-def least(plan: Plan) -> int:
-    """The smallest budget of a model that was loaded without one."""
-    return plan.peak - sum(part.nbytes for part in plan.parts) + 2 * max(part.nbytes for part in plan.parts)
+def needs_of(folder: Path, recipe: Recipe | None = None, context: int = CONTEXT) -> HostNeeds:
+    opened = open_folder(folder)
+    return host_needs(opened.config, opened.entries, recipe or default_recipe(opened.config), context)
 
 
-def whole_of(folder: Path) -> tuple[Plan, list[int]]:
-    """The plan and the plain reply of a model that is in memory as a whole."""
+def least(folder: Path) -> int:
+    """The smallest budget that has room for the usual draft."""
+    return host_plan.least(needs_of(folder))
+
+
+def whole(folder: Path, recipe: Recipe | None = None) -> int:
+    """The smallest budget that has room for all of the model."""
+    needs = needs_of(folder, recipe)
+    return planner.whole(needs.parts, host_plan.with_draft(needs), None)
+
+
+def streamed_bytes(engine: Engine) -> int:
+    return state(engine).plan.bytes_of(Residency.STREAMED)
+
+
+def expected_of(folder: Path) -> list[int]:
+    """The plain reply of a model that is in memory as a whole."""
     with loaded_engine(folder, context=CONTEXT) as engine:
-        return state(engine).plan, reply(engine, request(PROMPT, 60, plain=True)).ids
+        assert state(engine).plan.streamed == ()
+        return reply(engine, request(PROMPT, 60, plain=True)).ids
 
 
 def file_bytes_in_memory(folder: Path) -> int:
@@ -88,9 +104,9 @@ def ask(engine: Engine, speculation: Speculation) -> Reply:
 @pytest.fixture(scope="module")
 def half_starter(starter_folder: Path) -> Iterator[Engine]:
     """The starter with a budget for half of its parts; of the module, so that its draft is the session's."""
-    folder = open_folder(starter_folder)
-    needs = host_needs(folder.config, folder.entries, default_recipe(folder.config), 512, thread_count(), CHUNK)
-    budget = needs.whole - sum(part.nbytes for part in needs.parts) // 2
+    needs = needs_of(starter_folder, context=512)
+    budget = planner.whole(needs.parts, host_plan.with_draft(needs), None)
+    budget -= sum(part.nbytes for part in needs.parts) // 2
     with loaded_engine(starter_folder, context=512, budget=budget) as engine:
         yield engine
 
@@ -131,31 +147,33 @@ def test_every_pass_has_the_same_bits_however_much_is_streamed(tied: bool, dtype
     def runner(budget: int | None) -> CompiledRunner:
         return CompiledRunner(folder, CONTEXT, None, lambda _: None, lambda: False, budget=budget)
 
-    whole = runner(None)
+    all_there = runner(None)
     try:
-        plan, expected = whole.plan, list(logits(whole))
+        expected = list(logits(all_there))
+        assert all_there.plan.streamed == ()
     finally:
-        whole.close()
-    smallest = least(plan)
+        all_there.close()
     streamed = set()
-    for budget in np.linspace(smallest, plan.peak, 6):
-        part = runner(int(budget))
+    for budget in np.linspace(least(folder.path), whole(folder.path), 6).astype(int).tolist():
+        part = runner(budget)
         try:
-            assert (part.plan.peak <= budget and len(part.plan.streamed) == 0) or part.plan.slots == 2
+            before = part.transfers.bytes
             assert all(map(np.array_equal, logits(part), expected))
-            streamed.add(len(part.plan.streamed))
-            assert (part.transfers.bytes == 3 * part.plan.bytes_of(Residency.STREAMED)) or part.recipe.weight_bits < 8
+            assert part.transfers.bytes - before == 3 * part.plan.bytes_of(Residency.STREAMED)
+            assert part.plan.peak + part.plan.margin <= budget
+            streamed.add(part.plan.bytes_of(Residency.STREAMED))
         finally:
             part.close()
-    assert len(streamed) > 3 and {0, len(plan.parts)} <= streamed
+    assert len(streamed) > 3 and 0 in streamed
 
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_plain_and_speculative_agree_token_for_token_and_records_tell_what_moved(tied: bool, make: Make) -> None:
     folder = make(tied)
-    plan, expected = whole_of(folder)
-    with loaded_engine(folder, context=CONTEXT, budget=least(plan)) as engine:
-        size = sum(part.nbytes for part in plan.parts)
+    expected = expected_of(folder)
+    with loaded_engine(folder, context=CONTEXT, budget=least(folder)) as engine:
+        size = streamed_bytes(engine)
+        assert size > 0
         for wanted in (request(PROMPT, 60, plain=True), request(PROMPT, 60), request(PROMPT, 60, gamma=4)):
             before = state(engine).transfers
             made = reply(engine, wanted)
@@ -170,12 +188,13 @@ def test_plain_and_speculative_agree_token_for_token_and_records_tell_what_moved
 
 def test_a_pass_that_waits_says_so(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make()
-    plan, expected = whole_of(folder)
+    expected = expected_of(folder)
     before_reads(monkeypatch, lambda _: time.sleep(0.002))
-    with loaded_engine(folder, context=CONTEXT, budget=least(plan)) as engine:
+    with loaded_engine(folder, context=CONTEXT, budget=least(folder)) as engine:
         made = reply(engine, request(PROMPT, 5, plain=True))
-        assert made.ids == expected[:5]
-        assert all(record.wait_seconds > 0.002 * (len(plan.parts) - 3) for record in made.records)
+        streamed = len(state(engine).plan.streamed)
+        assert made.ids == expected[:5] and streamed > 3
+        assert all(record.wait_seconds > 0.002 * (streamed - 3) for record in made.records)
         assert all(record.seconds >= record.wait_seconds + record.verify_seconds > 0 for record in made.records)
     with loaded_engine(folder, context=CONTEXT) as engine:
         made = reply(engine, request(PROMPT, 5, plain=True))
@@ -189,11 +208,12 @@ def test_a_pass_that_waits_says_so(make: Make, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("plain", [False, True])
 def test_the_budget_changes_during_a_reply_and_no_token_does(tied: bool, plain: bool, make: Make) -> None:
     folder = make(tied)
-    plan, expected = whole_of(folder)
-    size = sum(part.nbytes for part in plan.parts)
+    expected = expected_of(folder)
     steps: list[str] = []
-    with loaded_engine(folder, context=CONTEXT) as engine:
-        budgets = {2: least(plan), 6: None, 9: least(plan), 12: plan.peak - size // 3}
+    with loaded_engine(folder, context=CONTEXT, budget=least(folder)) as engine:
+        size = streamed_bytes(engine)
+        engine.use_budget(None)
+        budgets = {2: least(folder), 6: None, 9: least(folder), 12: whole(folder) - size // 3}
 
         def change(event: Event) -> None:
             if isinstance(event, CycleEvent) and event.record.index in budgets:
@@ -211,8 +231,8 @@ def test_the_budget_changes_during_a_reply_and_no_token_does(tied: bool, plain: 
 
 def test_a_budget_that_cannot_be_is_refused_and_all_goes_on(make: Make) -> None:
     folder = make()
-    plan, expected = whole_of(folder)
-    with loaded_engine(folder, context=CONTEXT, budget=least(plan)) as engine:
+    expected = expected_of(folder)
+    with loaded_engine(folder, context=CONTEXT, budget=least(folder)) as engine:
         before = state(engine).plan
         with pytest.raises(SpecularError, match=r"needs 0\.\d\d GB of RAM at the least .* but the budget is 0\.00 GB"):
             engine.use_budget(1000)
@@ -232,7 +252,7 @@ def test_a_budget_that_cannot_be_is_refused_and_all_goes_on(make: Make) -> None:
 
 def test_a_move_that_fails_goes_back(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make()
-    plan, expected = whole_of(folder)
+    expected = expected_of(folder)
     bring: Callable[..., Any] = HostWeights.bring_in
 
     def broken(weights: HostWeights, name: str) -> Any:
@@ -240,7 +260,7 @@ def test_a_move_that_fails_goes_back(make: Make, monkeypatch: pytest.MonkeyPatch
             raise MemoryError
         return bring(weights, name)
 
-    with loaded_engine(folder, context=CONTEXT, budget=least(plan)) as engine:
+    with loaded_engine(folder, context=CONTEXT, budget=least(folder)) as engine:
         before = state(engine).plan
         with monkeypatch.context() as patch:
             patch.setattr(HostWeights, "bring_in", broken)
@@ -273,9 +293,9 @@ def test_a_stop_ends_a_pass_that_waits_and_what_was_committed_stays(
     first: int, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = make()
-    plan, expected = whole_of(folder)
+    expected = expected_of(folder)
     go_on = threading.Event()
-    with loaded_engine(folder, context=CONTEXT, budget=least(plan)) as engine:
+    with loaded_engine(folder, context=CONTEXT, budget=least(folder)) as engine:
 
         def stop(reads: int) -> None:
             if reads == first:
@@ -298,7 +318,7 @@ def test_a_disk_that_fails_ends_the_reply_in_a_sentence_and_the_next_one_works(
     first: int, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = make()
-    plan, expected = whole_of(folder)
+    expected = expected_of(folder)
 
     def fail(reads: int) -> None:
         if reads >= first:
@@ -307,7 +327,7 @@ def test_a_disk_that_fails_ends_the_reply_in_a_sentence_and_the_next_one_works(
     with loaded_engine(folder, context=CONTEXT) as engine:
         with monkeypatch.context() as patch:
             before_reads(patch, fail)
-            engine.use_budget(least(plan))
+            engine.use_budget(least(folder))
             broken = reply(engine, request(PROMPT, 60, gamma=3))
         assert broken.finished.reason is StopReason.FAILED
         assert broken.finished.message == f"{folder / 'model.safetensors'} cannot be read: Input/output error."
@@ -317,9 +337,9 @@ def test_a_disk_that_fails_ends_the_reply_in_a_sentence_and_the_next_one_works(
 
 def test_a_file_cut_short_is_told_in_a_sentence(make: Make) -> None:
     folder = make()
-    plan, expected = whole_of(folder)
+    expected = expected_of(folder)
     file = folder / "model.safetensors"
-    with loaded_engine(folder, context=CONTEXT, budget=least(plan)) as engine:
+    with loaded_engine(folder, context=CONTEXT, budget=least(folder)) as engine:
 
         def cut(event: Event) -> None:
             if isinstance(event, CycleEvent) and event.record.index == 2:
@@ -335,9 +355,8 @@ def test_a_file_cut_short_is_told_in_a_sentence(make: Make) -> None:
 @pytest.mark.parametrize("events", [0, 1, 2, 3, 5, 9])
 def test_a_model_can_be_unloaded_at_any_moment(events: int, make: Make) -> None:
     folder = make()
-    plan, _ = whole_of(folder)
     engine = Engine()
-    engine.load(str(folder), context=CONTEXT, device="cpu", budget_bytes=least(plan))
+    engine.load(str(folder), context=CONTEXT, device="cpu", budget_bytes=least(folder))
     making = engine.generate(request(PROMPT, 60))
     for _ in range(events):
         next(making)
@@ -359,28 +378,40 @@ def test_what_does_not_fit_is_said_with_figures_before_anything_is_taken(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = make()
-    plan, _ = whole_of(folder)
+    smallest = host_plan.least(needs_of(folder, Recipe(weight_bits=3)))
     engine = Engine()
     taken: list[str] = []
+
+    def load(budget: int | None, offload: bool = True) -> None:
+        def note(step: LoadProgress) -> None:
+            taken.append(step.what)
+
+        engine.load(str(folder), device="cpu", context=CONTEXT, budget_bytes=budget, offload=offload, progress=note)
+
     with pytest.raises(SpecularError, match=r"at the least .* but the budget is"):
-        engine.load(
-            str(folder),
-            device="cpu",
-            context=CONTEXT,
-            budget_bytes=least(plan) - 1,
-            progress=lambda step: taken.append(step.what),
-        )
+        load(smallest - 1)
     with pytest.raises(SpecularError, match=r"with all of its weights in memory .* but the budget is"):
-        engine.load(str(folder), device="cpu", context=CONTEXT, budget_bytes=plan.peak - 1, offload=False)
-    free = type("Free", (), {"available": host_plan.MARGIN + least(plan) - 1})
+        load(smallest, offload=False)
+    free = type("Free", (), {"available": host_plan.FREE + smallest - 1})
     monkeypatch.setattr(host_plan.psutil, "virtual_memory", lambda: free)
-    with pytest.raises(SpecularError, match=r"but this computer has 0\.00 GB of RAM free: give it more, or less cont"):
-        engine.load(str(folder), device="cpu", context=CONTEXT, budget_bytes=10**12)
+    with pytest.raises(SpecularError, match=r"256 tokens of context\), but this computer has 0\.01 GB of RAM free\."):
+        load(10**12)
     assert taken == [] and engine.info is None
     free.available += 1
-    engine.load(str(folder), device="cpu", context=CONTEXT)
-    assert len(state(engine).plan.streamed) == len(plan.parts), "without a budget, what is free is one"
+    load(None)
+    assert streamed_bytes(engine) > 0, "without a budget, what is free is one"
     engine.close()
+
+
+def test_a_budget_too_small_for_the_usual_draft_gets_a_smaller_one(make: Make) -> None:
+    folder = make()
+    expected = expected_of(folder)
+    with loaded_engine(folder, context=CONTEXT, budget=least(folder) - 1) as engine:
+        assert engine.info is not None and engine.info.recipe.weight_bits == 3
+        made = reply(engine, request(PROMPT, 60, gamma=3))
+        assert made.ids == expected and made.drafted > 0
+    with loaded_engine(folder, context=CONTEXT, budget=least(folder)) as engine:
+        assert engine.info is not None and engine.info.recipe.weight_bits == 4
 
 
 def test_the_file_cache_keeps_what_was_read_only_where_it_could_hold_all(
@@ -389,42 +420,43 @@ def test_the_file_cache_keeps_what_was_read_only_where_it_could_hold_all(
     if not hasattr(os, "posix_fadvise"):
         pytest.skip("this system takes no advice about its file cache")
     folder = make()
-    plan, expected = whole_of(folder)
+    expected = expected_of(folder)
     advice: list[int] = []
     monkeypatch.setattr(os, "posix_fadvise", lambda file, offset, size, what: advice.append(what))
     free = type("Free", (), {"available": 10**12})
     monkeypatch.setattr(host_plan.psutil, "virtual_memory", lambda: free)
-    for available, dropped in ((10**12, False), (host_plan.MARGIN + least(plan), True)):
+    for available, dropped in ((10**12, False), (host_plan.FREE + least(folder), True)):
         free.available = available
         advice.clear()
-        with loaded_engine(folder, context=CONTEXT, budget=least(plan)) as engine:
+        with loaded_engine(folder, context=CONTEXT, budget=least(folder)) as engine:
             assert reply(engine, request(PROMPT, 20)).ids == expected[:20]
         assert os.POSIX_FADV_WILLNEED in advice and (os.POSIX_FADV_DONTNEED in advice) is dropped
 
 
 def test_a_draft_of_sixteen_bits_needs_all_of_the_model_in_memory(make: Make) -> None:
     folder = make()
-    plan, expected = whole_of(folder)
+    expected = expected_of(folder)
     sixteen = Recipe(weight_bits=16, skipped_mlp=(1,))
-    with loaded_engine(folder, context=CONTEXT, budget=least(plan)) as engine:
+    with loaded_engine(folder, context=CONTEXT, budget=least(folder)) as engine:
         with pytest.raises(BadSetting, match="can have 8, 4 or 3 bit weights, not 16"):
             reply(engine, request(PROMPT, 20, recipe=sixteen))
         assert reply(engine, request(PROMPT, 20)).ids == expected[:20]
     with loaded_engine(folder, context=CONTEXT) as engine:
         assert reply(engine, request(PROMPT, 20, recipe=sixteen)).ids == expected[:20]
         with pytest.raises(BadSetting, match="take a draft of fewer bits first, or a larger budget"):
-            engine.use_budget(least(plan))
+            engine.use_budget(least(folder))
         assert reply(engine, request(PROMPT, 20, recipe=sixteen)).ids == expected[:20]
 
 
 def test_a_larger_draft_leaves_less_room_for_the_model(make: Make) -> None:
     folder = make()
-    plan, expected = whole_of(folder)
-    with loaded_engine(folder, context=CONTEXT, budget=plan.peak) as engine:
+    expected = expected_of(folder)
+    with loaded_engine(folder, context=CONTEXT, budget=whole(folder)) as engine:
         assert state(engine).plan.streamed == ()
+        draft = state(engine).plan.draft
         assert reply(engine, request(PROMPT, 20, recipe=Recipe(weight_bits=8))).ids == expected[:20]
         found = state(engine).plan
-        assert found.draft > plan.draft and found.streamed and found.peak <= plan.peak
+        assert found.draft > draft and found.streamed and found.peak <= whole(folder)
         assert reply(engine, request(PROMPT, 20)).ids == expected[:20]
         assert state(engine).plan.streamed == ()
 
@@ -447,9 +479,9 @@ def test_what_is_counted_is_what_is_taken(recipe: Recipe, make: Make) -> None:
         memory, plan = runner._memory, runner.plan
         arrays = [*memory.buffers.values(), *memory.quantised.values(), memory.cosine, memory.sine, memory.scores]
         arrays += [memory.statistics, memory.chosen, memory.chosen_counts, memory.scalars]
-        assert sum(array.nbytes for array in arrays) == pytest.approx(plan.workspace, rel=0.02)
+        assert 0.75 < sum(array.nbytes for array in arrays) / plan.workspace < 1.1
         assert runner.draft_bytes == pytest.approx(plan.draft, rel=0.15 if recipe.neuron_share < 1 else 1e-9)
-        assert 0 <= runner.kv.report().full - plan.kv < PAGE_BYTES * folder.config.layers
+        assert 0 <= plan.kv - runner.kv.report().full <= PAGE_BYTES * folder.config.layers
         total = sum(entry.nbytes for entry in folder.entries.values())
         assert plan.always + sum(part.nbytes for part in plan.parts) == pytest.approx(total, rel=0.02)
     finally:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
 
+from app.kv_rows import KvRow, kv_rows
 from app.memory_parts import memory_picture, size_text
 from app.monitor import Sample
 from app.theme import PX_LABEL, SPACING_BLOCK, SPACING_INNER
 from app.ui.cockpit_section import FoldButton, Headline, Section
 from app.ui.panel import ToneLabel
 from app.widgets.memory_bar import MemoryBar, MemoryLegend, translated
+from app.words import fill
 from engine.memory.report import KvMemory
 from engine.records import ModelInfo
 
@@ -101,60 +103,22 @@ class KvDetails(QWidget):
 
     def show_report(self, report: KvMemory | None) -> None:
         """Show a state of the cache; rows are made once and then only change their words."""
-        rows = kv_rows(report) if report is not None else []
+        rows = kv_rows(report) if report is not None else ()
         while len(self._cells) < len(rows):
             name, value = ToneLabel("", "text2", PX_LABEL), ToneLabel("", "text", PX_LABEL)
             self._grid.addWidget(name, len(self._cells), 0)
             self._grid.addWidget(value, len(self._cells), 1, Qt.AlignmentFlag.AlignRight)
             self._cells.append((name, value))
         for number, (name, value) in enumerate(self._cells):
-            shown = number < len(rows)
-            name.setVisible(shown)
-            value.setVisible(shown)
-            if shown:
-                words, figure, tip = rows[number]
-                name.setText(words)
-                value.setText(figure)
-                value.set_tone("text3" if figure == self.tr("n/a") else "text")
-                name.setToolTip(tip)
-                value.setToolTip(tip)
-        self.setAccessibleDescription(", ".join(f"{words} {figure}" for words, figure, _ in rows))
+            name.setVisible(number < len(rows))
+            value.setVisible(number < len(rows))
+            if number < len(rows):
+                self._fill(name, value, rows[number])
+        self.setAccessibleDescription(", ".join(f"{name.text()} {value.text()}" for name, value in self._cells))
 
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("KvDetails", text)
-
-
-def kv_rows(report: KvMemory) -> list[tuple[str, str, str]]:
-    """Name, figure and help of every row."""
-    paged = report.page_bytes > 0
-    no_pages = _tr("A plain tensor has no pages.")
-    none = _tr("n/a")
-
-    def of_pages(size: int) -> str:
-        return size_text(size) if paged else none
-
-    def tip(text: str) -> str:
-        return text if paged else no_pages
-
-    rows = [
-        (_tr("Reserved"), size_text(report.reserved), _tr("Addresses set aside, which take no memory by themselves.")),
-        (_tr("Whole context"), size_text(report.full), _tr("What one conversation takes when its context is full.")),
-        (_tr("Mapped"), size_text(report.mapped), _tr("Backed by memory.")),
-        (_tr("Used"), size_text(report.used), _tr("Rows of tokens that exist, and those the running cycle may write.")),
-        (_tr("Fragmentation"), size_text(report.fragmentation), _tr("Mapped beyond what is used.")),
-        (_tr("Pool"), of_pages(report.pool), tip(_tr("Pages created ahead of need."))),
-        (_tr("Page size"), of_pages(report.page_bytes), tip(_tr("The least that is mapped at a time."))),
-        (_tr("Conversations"), f"{report.conversations:,}", _tr("Chats whose rows are kept.")),
-        (_tr("Evicted"), f"{report.evicted:,}", _tr("Chats that gave up their rows to others since the load.")),
-        (_tr("Pages late"), f"{report.late:,}" if paged else none, tip(_tr("Pages that a cycle had to wait for."))),
-    ]
-    return rows + [_operation_row(op.name, op.count, op.seconds) for op in report.operations]
-
-
-def _operation_row(name: str, count: int, seconds: float) -> tuple[str, str, str]:
-    words = _tr("Pages: {operation}").replace("{operation}", name)
-    if not count:
-        return words, "0", _tr("It has not happened since the load.")
-    figure = f"{count:,} · {seconds / count * 1e6:.1f} µs"
-    return words, figure, _tr("How often since the load, and the mean time of each.")
+    def _fill(self, name: ToneLabel, value: ToneLabel, row: KvRow) -> None:
+        name.setText(fill(translated(row.name.text), row.name.values))
+        value.setText(self.tr("n/a") if row.figure is None else row.figure)
+        value.set_tone("text3" if row.figure is None else "text")
+        for label in (name, value):
+            label.setToolTip(translated(row.help))

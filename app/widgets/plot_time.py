@@ -13,6 +13,7 @@ from app.theme import Theme, active
 from app.widgets.plot_frame import PlotFrame, Ticks, line, nice_top, place
 
 SPANS = (10, 30, 60, 120)
+LABEL_SHARE = 0.18  # of the height, which the words at the line take
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ class TimePlot(PlotFrame):
             return
         self._level_place = level
         self._level.setData([-SPANS[-1], 0], [level, level])
-        low = level < self._bottom + (self._top - self._bottom) * 0.25
+        low = level < self._bottom + (self._top - self._bottom) * LABEL_SHARE
         self.line_label.setAnchor((0.0, 1.0 if low else 0.0))
         place(self.line_label, self._line_text(level), -self._span * 0.98, level)
 

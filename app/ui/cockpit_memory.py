@@ -114,7 +114,8 @@ class KvDetails(QWidget):
             value.setVisible(number < len(rows))
             if number < len(rows):
                 self._fill(name, value, rows[number])
-        self.setAccessibleDescription(", ".join(f"{name.text()} {value.text()}" for name, value in self._cells))
+        shown = self._cells[: len(rows)]
+        self.setAccessibleDescription(", ".join(f"{name.text()} {value.text()}" for name, value in shown))
 
     def _fill(self, name: ToneLabel, value: ToneLabel, row: KvRow) -> None:
         name.setText(fill(translated(row.name.text), row.name.values))

@@ -103,6 +103,7 @@ def make_runner(
         if obstacle is None:
             try:
                 from engine.model.graph_runner import GraphRunner
+                from engine.offload.card_plan import card_plan
 
                 graphs = GraphRunner(
                     folder,
@@ -114,8 +115,9 @@ def make_runner(
                     allowed,
                     sample,
                     virtual_memory=virtual_memory,
+                    placed=card_plan(folder, capacity, budget, offload=offload),
                 )
-                return graphs, ()
+                return graphs, graphs.notes
             except Exception as error:  # whatever a compiler, a driver or a broken package may raise: it is shown
                 if isinstance(error, SpecularError) or is_out_of_memory(error):
                     raise

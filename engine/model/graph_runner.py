@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
@@ -24,7 +25,9 @@ from engine.model.ingredients import require_ingredients
 from engine.model.runner import MAX_DECODE_ROWS, MAX_DRAFT_ROWS
 from engine.model.torch_runner import TorchRunner
 from engine.model.wide_pass import WidePass
+from engine.offload.card_plan import CardPlan
 from engine.offload.plan import Plan
+from engine.offload.transfers import NONE, Transfers
 from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
 from engine.settings import Sampling
@@ -51,15 +54,17 @@ class GraphRunner(TorchRunner):
         sample: Sequence[int] = (),
         *,
         virtual_memory: bool = True,
-        plan: Plan | None = None,
+        placed: CardPlan | None = None,
     ) -> None:
         """allowed: token ids from here on (rows that only pad the vocabulary) are never chosen.
 
         sample: ids of some real text, for what the draft's rounding must preserve; () where there is none.
-        plan: which parts of the model are streamed; None for none. Raises SpecularError where RAM is too short for
+        placed: which parts of the model are streamed; None for none. Raises SpecularError where RAM is too short for
         them.
         """
         self._packable = all(n % CODES_A_WORD == 0 for shape in shapes_of(folder.config).values() for n in shape[1:])
+        plan = None if placed is None else placed.plan
+        self._plan, self._pass_seconds, self._waited = plan, 0.0 if placed is None else placed.pass_seconds, 0.0
         self._placed = CardWeights(plan, torch.device(device))
         self._streamed = self._placed.streamed_names
         # A plan without a draft has no room for a copy; without one the controller finds that drafting does not pay.
@@ -184,6 +189,14 @@ class GraphRunner(TorchRunner):
 
     def judge(self, chain: Sequence[int], checked: int, siblings: Sequence[tuple[int, int]]) -> Judgement:
         """The full pass that ends a cycle: see DecodeGraphs.judge and, for more rows, WidePass.judge."""
+        began = time.perf_counter()
+        try:
+            return self._judge(chain, checked, siblings)
+        finally:
+            if self._placed.streams:
+                self._waited += max(0.0, time.perf_counter() - began - self._pass_seconds)
+
+    def _judge(self, chain: Sequence[int], checked: int, siblings: Sequence[tuple[int, int]]) -> Judgement:
         if 1 + len(chain) > MAX_DECODE_ROWS:
             return self._wide.judge(self._at, (self._token, *chain), self._range_units())
         if self.graphs.is_ahead:
@@ -278,6 +291,17 @@ class GraphRunner(TorchRunner):
         )
         self.graphs.use_draft(draft.step, MAX_ROWS, progress)
         self._kept = kept
+
+    @property
+    def plan(self) -> Plan | None:
+        """See Runner.plan."""
+        return self._plan
+
+    @property
+    def transfers(self) -> Transfers:
+        """See Runner.transfers. Passes waited for what they took beyond their kernels at the card's own speed."""
+        stream = self._placed.stream
+        return NONE if stream is None else Transfers(stream.brought_bytes, self._waited)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -40,12 +40,18 @@ class WeightStream:
         self._side = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._ready = torch.cuda.Event() if device.type == "cuda" else None
         self._loaded: dict[int, torch.cuda.Event] = {}
+        self._passes = -1  # the first prefetch ends none
         self.prefetch()
 
     @property
     def pass_bytes(self) -> int:
         """Bytes that a pass brings in."""
         return sum(len(part.data) for part in self._parts)
+
+    @property
+    def brought_bytes(self) -> int:
+        """Bytes that passes have brought in so far."""
+        return max(0, self._passes) * self.pass_bytes
 
     def slot(self, index: int) -> Tensor:
         """The bytes of a part where kernels read them, uint8."""
@@ -90,6 +96,7 @@ class WeightStream:
 
     def prefetch(self) -> None:
         """Bring the first parts of the next pass in, once what was queued on the current stream is done."""
+        self._passes += 1
         if self._side is None or self._ready is None:
             for number in range(len(self._slots)):
                 self._copy(number)

@@ -32,6 +32,8 @@ CARD = Placement("cuda", "Test card")
 class Built:
     """Stands for a runner on a card: remembers what it was made with."""
 
+    notes = ()
+
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.arguments, self.options = arguments, options
 
@@ -53,6 +55,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             return Built("graphs", *arguments, **options)
 
         monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: capability)
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (1 << 36, 1 << 36))
         monkeypatch.setattr(torch_runner, "TorchRunner", partial(Built, "torch"))
         monkeypatch.setitem(sys.modules, "engine.model.graph_runner", SimpleNamespace(GraphRunner=make_graphs))
         find = importlib.util.find_spec
@@ -84,7 +87,7 @@ def test_a_card_runs_captured_graphs(dtype: str, card: Callable[..., None], tmp_
     runner, notes = make(model(tmp_path, dtype))
     assert (runner.arguments[0], notes) == ("graphs", ())
     assert runner.arguments[2:4] == (64, None) and runner.arguments[-3:] == ("cuda", 290, ())
-    assert runner.options == {"virtual_memory": True}
+    assert runner.options == {"virtual_memory": True, "placed": None}
 
 
 @pytest.mark.parametrize(
@@ -181,13 +184,16 @@ def test_notes_reach_the_models_information(card: Callable[..., None], tmp_path:
     monkeypatch.setattr(dispatch, "_driver_sees_card", lambda: True)
     monkeypatch.setattr(dispatch, "_refusal", lambda: None)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Test card")
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: SimpleNamespace(uuid=f"test-{index}"))
     cache = KvCache(host_storage(RowSize(1, 16, 64), virtual=False), lambda layer: layer, "the test")
-    able = {"recipe": None, "ingredients": Ingredients(), "kv": cache}
+    able = {"recipe": None, "ingredients": Ingredients(), "kv": cache, "decode_rows": 16}
     made = SimpleNamespace(draft_bytes=0, plan=None, kernels="torch on CUDA", **able, close=cache.close)
     monkeypatch.setattr(torch_runner, "TorchRunner", lambda *arguments, **options: made)
     engine = Engine()
     info = engine.load(str(model(tmp_path)))
     engine.close()
+    assert info.card == "test-0"
     assert info.device == "Test card" and info.notes[:1] == note("Triton is not installed")
     unpaged = "The KV cache is a plain tensor of full length, because virtual memory is switched off."
     assert info.notes[1] == unpaged

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +19,9 @@ from engine.kernels.triton.step import PROMPT_ROWS, StepKernels
 from engine.kernels.triton.step_memory import FusedLayer, FusedModel, StepBuffers
 from engine.kernels.triton.wide_choice import CHOSEN_PROBS, NEXT_PROBS, WIDE_ROWS
 from engine.kernels.triton.wide_choice import IDS as IDS_ROW
-from engine.model import graph_runner
 from engine.model.decode_graphs import DecodeGraphs
 from engine.model.wide_pass import WidePass
-from engine.offload import pinned
+from engine.offload import card_plan, pinned
 from engine.offload.parts import Part, parts_of
 from engine.offload.pinned import PinnedBuffer
 from engine.offload.plan import Plan, Residency
@@ -196,6 +194,7 @@ def test_slots_are_filled_in_turn_and_never_while_they_are_read() -> None:
             stream.after(index)
         stream.end()
         stream.prefetch()
+    assert stream.brought_bytes == 2 * stream.pass_bytes
     assert stream.slot(1).data_ptr() == stream.slot(4).data_ptr() != stream.slot(3).data_ptr()
 
 
@@ -219,15 +218,15 @@ def test_parts_are_counted_once() -> None:
     assert plan.speculative_seconds == pytest.approx(2.8) and plan.speed_up == pytest.approx(4 / 2.8)
 
 
-def streaming_engine(folder: Path, monkeypatch: pytest.MonkeyPatch, streamed: Sequence[int]) -> Engine:
-    """An engine on the card whose next load streams the named parts."""
+def stream_next_loads(folder: Path, monkeypatch: pytest.MonkeyPatch, streamed: Sequence[int]) -> None:
+    """Let loads on the card stream the named parts of the folder's model."""
     opened = open_folder(folder)
     parts = parts_of(opened.config, {name: entry.nbytes for name, entry in opened.entries.items()})
-    lies = tuple(Residency.STREAMED if part.index in streamed else Residency.RESIDENT for part in parts)
-    plan = Plan(0, parts, lies, 2, max(part.nbytes for part in parts), 0, 0, 0, 0, 0, 0, 1.0, 1.0, 0.3, 4, 3.0)
     opened.close()
-    monkeypatch.setattr(graph_runner, "GraphRunner", partial(graph_runner.GraphRunner, plan=plan))
-    return Engine()
+    lies = tuple(Residency.STREAMED if part.index in streamed else Residency.RESIDENT for part in parts)
+    largest = max(part.nbytes for part in parts)
+    plan = Plan(0, parts, lies, 2, largest, 0, 1, 0, 0, 0, 0, 1.0, 1.0, 0.3, 4, 3.0)
+    monkeypatch.setattr(card_plan, "card_plan", lambda *_, **__: card_plan.CardPlan(plan, 0.0))
 
 
 @pytest.mark.gpu
@@ -241,10 +240,15 @@ def test_replies_with_parts_streamed_are_those_without(tmp_path: Path, monkeypat
         for sampling in (Sampling(), Sampling(temperature=0.8, seed=5))
     ]
     made = []
-    for engine in (Engine(), streaming_engine(folder, monkeypatch, (0, 1, 4, 5, 6, 9, 11, 12))):
+    for streamed in ((), (0, 1, 4, 5, 6, 9, 11, 12)):
+        if streamed:
+            stream_next_loads(folder, monkeypatch, streamed)
+        engine = Engine()
         try:
             assert engine.load(str(folder), device="cuda").kernels.startswith("Triton graphs")
             made.append([reply(engine, wanted).ids for wanted in requests])
+            found = engine.offload()
+            assert found.transfers.bytes > 0 if found is not None else not streamed, "the second streams"
         finally:
             engine.close()
     assert made[0] == made[1]

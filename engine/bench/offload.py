@@ -13,10 +13,15 @@ from dataclasses import dataclass
 
 import torch
 
+from engine.bench.known_shapes import Shape, tensor_bytes
 from engine.bench.replay import WAYS, CardClock, ReplayReport, replay_traces
-from engine.bench.shapes import Shape
 from engine.bench.traces import Trace
+from engine.offload.demands import demands_of
+from engine.offload.measure_rates import measured_rates
+from engine.offload.parts import parts_of
 from engine.offload.plan import Plan, Residency
+from engine.offload.planner import plan
+from engine.offload.rates import default_rates
 
 PLAIN_STEPS = 20
 COPY_BYTES, COPIES = 256 << 20, 20
@@ -50,8 +55,22 @@ class OffloadReport:
     ways: tuple[ReplayReport, ...]
 
 
+def plans(shape: Shape, budget: int) -> tuple[Plan, Plan]:
+    """The plan for plain streaming and the best one, in the same budget, by what this card is measured to give.
+
+    Raises BadSetting, with the least, for a budget that is too small.
+    """
+    config = shape.config
+    sizes = tensor_bytes(config)
+    parts = parts_of(config, sizes)
+    demands = demands_of(config, sizes, parts, device="cuda", context=config.context)
+    rates = measured_rates(default_rates("cuda"), "cuda")
+    _tidy()
+    return plan(parts, demands.plain(), rates, budget), plan(parts, demands, rates, budget)
+
+
 def measure_offload(
-    shape: Shape, dtype: torch.dtype, kv_length: int, traces: Sequence[Trace], plain: Plan, plan: Plan
+    shape: Shape, dtype: torch.dtype, kv_length: int, traces: Sequence[Trace], plain: Plan, drafted: Plan
 ) -> OffloadReport:
     """Measure both plans on the current card. Raises SpecularError where RAM is too short for what they stream."""
     copy = bare_copy()
@@ -61,7 +80,7 @@ def measure_offload(
     del clock
     _tidy()
     before = torch.cuda.memory_allocated()
-    clock = CardClock(shape, dtype, kv_length, plan)
+    clock = CardClock(shape, dtype, kv_length, drafted)
     memory = torch.cuda.memory_allocated() - before
     ways = tuple(
         replay_traces(clock, traces, name, cascade=cascade, siblings=siblings, plain_seconds=lambda: plain_seconds)
@@ -72,19 +91,19 @@ def measure_offload(
         shape=shape.name,
         dtype=str(dtype).removeprefix("torch."),
         card=torch.cuda.get_device_name(),
-        budget=plan.budget,
+        budget=drafted.budget,
         copy_bytes_per_second=copy,
         plain_streamed=plain_streamed,
         plain_seconds=plain_seconds,
         plain_share=plain_streamed / plain_seconds / copy,
         predicted_plain_seconds=plain.plain_seconds,
-        streamed=plan.bytes_of(Residency.STREAMED),
-        resident=plan.bytes_of(Residency.RESIDENT),
-        draft=plan.draft,
+        streamed=drafted.bytes_of(Residency.STREAMED),
+        resident=drafted.bytes_of(Residency.RESIDENT),
+        draft=drafted.draft,
         verify_seconds=clock.plain_seconds(PLAIN_STEPS),
-        predicted_speed_up=plain.plain_seconds / plan.speculative_seconds,
+        predicted_speed_up=plain.plain_seconds / drafted.speculative_seconds,
         memory=memory,
-        predicted_memory=plan.peak,
+        predicted_memory=drafted.peak,
         ways=ways,
     )
 

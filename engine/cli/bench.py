@@ -13,6 +13,7 @@ from engine.errors import BadSetting, SpecularError
 
 if TYPE_CHECKING:
     from engine.bench.kv_memory import KvReport
+    from engine.bench.offload import OffloadReport
     from engine.bench.replay import ReplayReport
     from engine.bench.steps import StepReport
     from engine.bench.traces import Trace
@@ -27,6 +28,8 @@ def bench(options: argparse.Namespace) -> int:
     from engine.kernels.dispatch import choose_device
 
     traces = _traces(options)
+    if options.budget_gb is not None and not traces:
+        raise BadSetting("--budget-gb measures a replay: give --trace or --alpha too.")
     choose_device("cuda")
     StatusLine().show(f"Measuring {options.shape}")
     import torch
@@ -37,6 +40,8 @@ def bench(options: argparse.Namespace) -> int:
     if not 1 <= options.kv_length <= POSITIONS - 256:
         raise BadSetting(f"--kv-length is {options.kv_length}, but must be from 1 to {POSITIONS - 256}.")
     try:
+        if options.budget_gb is not None:
+            return _offload(options, traces)
         if traces:
             return _replay(options, traces)
         if options.kv_report:
@@ -79,6 +84,44 @@ def _replay(options: argparse.Namespace, traces: list[Trace]) -> int:
     if options.json is not None:
         Path(options.json).write_text(json.dumps([asdict(report) for report in reports], indent=1), "utf-8")
     return 0
+
+
+def _offload(options: argparse.Namespace, traces: list[Trace]) -> int:
+    import torch
+
+    from engine.bench.offload import measure_offload, plans
+    from engine.bench.shapes import SHAPES
+
+    shape, budget = SHAPES[options.shape], int(options.budget_gb * 1e9)
+    plain, plan = plans(shape, budget)
+    report = measure_offload(shape, getattr(torch, options.dtype), options.kv_length, traces, plain, plan)
+    StatusLine().clear()
+    print(offload_table(report))
+    if options.json is not None:
+        Path(options.json).write_text(json.dumps(asdict(report), indent=1), "utf-8")
+    return 0
+
+
+def offload_table(report: OffloadReport) -> str:
+    """The report of a budget for people."""
+    giga, bare = 1e9, report.copy_bytes_per_second
+    lines = [
+        f"{report.shape}, {report.dtype}, {report.card}, budget {report.budget / giga:.2f} GB; a bare pinned copy "
+        f"{bare / giga:.1f} GB/s",
+        f"plain streaming {report.plain_seconds * 1e3:.1f} ms a token ({report.predicted_plain_seconds * 1e3:.1f} "
+        f"predicted), {report.plain_streamed / giga:.2f} GB a pass at {report.plain_share:.1%} of the bare copy",
+        f"with a draft    {report.verify_seconds * 1e3:.1f} ms a pass, {report.streamed / giga:.2f} GB streamed, "
+        f"{report.resident / giga:.2f} GB resident, {report.draft / giga:.2f} GB of the draft",
+        f"memory          {report.memory / giga:.2f} GB of tensors ({report.predicted_memory / giga:.2f} planned, what "
+        "the driver takes included)",
+        f"S predicted     {report.predicted_speed_up:.2f} over plain streaming in the same budget",
+    ]
+    for way in report.ways:
+        lines.append(
+            f"{way.name:26} S {way.speed_up:.3f}  acceptance {way.acceptance:.3f}  {way.tokens_per_cycle:.2f} tokens a "
+            f"cycle  {way.looked_up} looked up"
+        )
+    return "\n".join(lines)
 
 
 def _kv_report(options: argparse.Namespace) -> int:

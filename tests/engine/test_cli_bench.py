@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.bench.kv_memory import KvReport
+from engine.bench.offload import OffloadReport
 from engine.bench.replay import ReplayReport
 from engine.bench.shapes import SHAPES, matrix_bytes
 from engine.bench.steps import StepReport
 from engine.cli.arguments import SHAPE_NAMES
-from engine.cli.bench import replay_table, table
+from engine.cli.bench import kv_table, offload_table, replay_table, table
 from engine.cli.main import main
 
 REPORT = StepReport(
@@ -92,3 +94,66 @@ def test_on_a_card_a_small_shape_is_measured(capsys: pytest.CaptureFixture[str],
     figures = json.loads((tmp_path / "out.json").read_text("utf-8"))
     assert figures["rows_equal"] and figures["step_seconds"] > 0
     assert "equal bits at every width" in capsys.readouterr().out
+
+
+def test_a_budget_needs_something_to_replay(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--shape", "llama2-7b", "--budget-gb", "8"]) == 2
+    assert capsys.readouterr().err.strip().endswith("--budget-gb measures a replay: give --trace or --alpha too.")
+
+
+def test_the_table_of_a_budget_tells_both_ways_and_what_was_predicted() -> None:
+    way = ReplayReport("chain", 0.904, 320, 8.81, 0.006, 4.937, 0, 0)
+    report = OffloadReport(
+        shape="llama2-7b",
+        dtype="bfloat16",
+        card="a card",
+        budget=8_000_000_000,
+        copy_bytes_per_second=55.4e9,
+        plain_streamed=7_285_506_048,
+        plain_seconds=0.1335,
+        plain_share=0.985,
+        predicted_plain_seconds=0.130,
+        streamed=10_928_259_072,
+        resident=2_400_000_000,
+        draft=3_510_000_000,
+        verify_seconds=0.1993,
+        predicted_speed_up=5.2,
+        memory=8_788_041_216,
+        predicted_memory=7_900_000_000,
+        ways=(way,),
+    )
+    text = offload_table(report)
+    assert "budget 8.00 GB; a bare pinned copy 55.4 GB/s" in text
+    assert "plain streaming 133.5 ms a token (130.0 predicted), 7.29 GB a pass at 98.5% of the bare copy" in text
+    assert "199.3 ms a pass, 10.93 GB streamed, 2.40 GB resident, 3.51 GB of the draft" in text
+    assert "S predicted     5.20" in text and "S 4.937  acceptance 0.904  8.81 tokens a cycle" in text
+
+
+def test_the_table_of_the_kv_cache_says_what_it_takes_and_costs() -> None:
+    mib = 2**20
+    report = KvReport(
+        shape="llama2-7b",
+        dtype="bfloat16",
+        card="a card",
+        context=4096,
+        page_bytes=2 * mib,
+        reserved=34 * 2**30,
+        full=2176 * mib,
+        mapped=192 * mib,
+        share=192 / 2176,
+        wasted_pages=0.99,
+        late=0,
+        ratio=1.0048,
+        equal=False,
+        rounds=10_000,
+        free_before=5 * mib,
+        free_after=3 * mib,
+        held=2 * mib,
+        closed_seconds=1.04,
+        page_seconds={"create": 16e-6, "map": 31e-6},
+    )
+    text = kv_table(report)
+    assert "192 MiB mapped, 8.8% of a full context; at most 0.99 pages a layer unused" in text
+    assert "decoding        1.0048 of the time over plain tensors, OTHER TOKENS; 0 pages created" in text
+    assert "10,000 rounds   2,097,152 bytes of the card lost" in text
+    assert "2 MiB held after 1.0 s" in text and "create 16 µs, map 31 µs" in text

@@ -87,7 +87,7 @@ class ModelController(QObject):
 
     @Slot(str, object)
     def _on_setting(self, name: str, _: object) -> None:
-        if name in ("context", "virtual_memory") and self._host.info is not None and self._asked is not None:
+        if name in ("context", "virtual_memory", "budget_gb") and self._host.info is not None and self._asked is not None:
             self.load(self._asked)
 
 

@@ -69,6 +69,22 @@ class AppSettings:
             reload=True,
         ),
     )
+    budget_gb: float = _setting(
+        0.0,
+        Declaration(
+            QT_TRANSLATE_NOOP("Settings", "Memory budget"),
+            QT_TRANSLATE_NOOP(
+                "Settings", "Of the card, or of RAM without one. Parts that do not fit are streamed; no token changes."
+            ),
+            MODEL,
+            "list",
+            choices=(
+                (0.0, QT_TRANSLATE_NOOP("Settings", "What is free")),
+                *((float(size), f"{size} GB") for size in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48)),
+            ),
+            reload=True,
+        ),
+    )
     speculation: bool = _setting(True, draft.SPECULATION)
     draft_own: bool = _setting(False, draft.OWN)
     draft_weight_bits: int = _setting(8, draft.WEIGHTS)
@@ -252,7 +268,7 @@ class AppSettings:
 
     def loading(self) -> LoadOptions:
         """The model fields as the engine wants them."""
-        return LoadOptions(self.context or None, self.virtual_memory)
+        return LoadOptions(self.context or None, self.virtual_memory, self.budget_gb or None)
 
     def speculating(self, info: ModelInfo | None) -> Speculation:
         """The speculation fields as the engine wants them, for the loaded model."""

@@ -207,6 +207,7 @@ class FakeEngine:
     requests: list[GenerateRequest] = field(default_factory=list)
     loads: list[tuple[str, int | None]] = field(default_factory=list)
     virtual_memory: bool | None = None  # as the last load asked for
+    budget_bytes: int | None = None  # likewise
     hold_look: bool = False
     look_error: Exception | None = None
     looks: list[tuple[GenerateRequest, int, int]] = field(default_factory=list)
@@ -229,7 +230,7 @@ class FakeEngine:
     ) -> ModelInfo:
         """Four steps, then the model."""
         self.threads.add(threading.get_ident())
-        self.virtual_memory = virtual_memory
+        self.virtual_memory, self.budget_bytes = virtual_memory, budget_bytes
         self.loads.append((model, context))
         self._halt.clear()
         for step in range(5):

@@ -152,6 +152,16 @@ def test_virtual_memory_is_switched_off_and_on_by_loading_again(benches: BenchMa
         assert bench.engine.virtual_memory is wanted
 
 
+def test_a_memory_budget_loads_the_model_within_it(benches: BenchMaker) -> None:
+    bench = benches()
+    bench.ready()
+    assert bench.engine.budget_bytes is None
+    for gigabytes, wanted in ((8.0, 8_000_000_000), (0.0, None)):
+        bench.settings.set("budget_gb", gigabytes)
+        bench.reach(HostState.READY)
+        assert bench.engine.budget_bytes == wanted
+
+
 def test_a_dropped_folder_or_gguf_file_is_loaded(benches: BenchMaker, tmp_path: Path) -> None:
     bench = benches()
     file = tmp_path / "m.gguf"

@@ -32,6 +32,7 @@ def test_every_setting_survives_the_file(store: SettingsStore) -> None:
         model="/models/a b",
         context=4096,
         virtual_memory=False,
+        budget_gb=8.0,
         speculation=False,
         draft_own=True,
         draft_weight_bits=16,

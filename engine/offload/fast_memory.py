@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import psutil
 
+from engine.offload.host_plan import FREE
 from engine.probes.nvml import NvmlProbe
 from engine.probes.reading import CardProbe, Measure
 
@@ -30,9 +31,9 @@ def unknown_memory(reason: str) -> FastMemory:
 
 
 def host_memory() -> FastMemory:
-    """RAM that can be had without swapping."""
+    """RAM that can be had without swapping, but for what loading leaves to other programs."""
     memory = psutil.virtual_memory()
-    return FastMemory(Measure(float(memory.total)), Measure(float(memory.available)))
+    return FastMemory(Measure(float(memory.total)), Measure(float(max(0, memory.available - FREE))))
 
 
 def card_memory(card: str, probe: CardProbe | None = None) -> FastMemory:

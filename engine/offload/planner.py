@@ -40,7 +40,7 @@ def plan(parts: Sequence[Part], demands: Demands, rates: Rates, budget: int) -> 
             if best is None or speed.token_seconds < best.speed.token_seconds:
                 best = _Choice(layout, draft, speed)
     assert best is not None  # the minimum was kept to
-    return _as_plan(best, sizes, demands, budget)
+    return as_plan(best.layout, best.draft, best.speed, sizes, demands, budget)
 
 
 def minimum(parts: Sequence[Part], demands: Demands, rates: Rates) -> int:
@@ -104,8 +104,10 @@ def reads_of(layout: Layout, attended: int, output: int) -> Reads:
     )
 
 
-def _as_plan(choice: _Choice, sizes: Sizes, demands: Demands, budget: int) -> Plan:
-    layout, draft, speed = choice.layout, choice.draft, choice.speed
+def as_plan(
+    layout: Layout, draft: DraftOption | None, speed: Speed, sizes: Sizes, demands: Demands, budget: int
+) -> Plan:
+    """A layout of the parts of `sizes`, as it is carried out."""
     return Plan(
         budget=budget,
         parts=sizes.parts,

@@ -6,12 +6,17 @@ import random
 import time
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+from builders import tiny_llama
 from engine.errors import BadSetting
-from engine.offload.demands import Demands
-from engine.offload.parts import Part
+from engine.files.folder import open_folder
+from engine.model.cpu_default import default_recipe
+from engine.offload.demands import Demands, demands_of
+from engine.offload.host_needs import host_needs
+from engine.offload.parts import Part, parts_of
 from engine.offload.plan import Plan, Residency
 from engine.offload.planner import minimum, plan, whole
 from offload_rig import CARD, Case, random_case, shape_case, simulated_pass
@@ -180,3 +185,13 @@ def test_the_same_question_has_the_same_answer_and_a_slider_can_ask_it() -> None
     answers = {plan(parts, demands, CARD, 24 * GB) for _ in range(20)}
     assert (time.process_time() - began) / 20 < 0.005
     assert len(answers) == 1
+
+
+def test_what_is_demanded_on_the_cpu_is_what_loading_counts_on(tmp_path: Path) -> None:
+    folder = open_folder(tiny_llama(tmp_path / "model", hidden=128, dtype="float16", positions=512))
+    config = folder.config
+    sizes = {name: entry.nbytes for name, entry in folder.entries.items()}
+    parts = parts_of(config, sizes)
+    demands = demands_of(config, sizes, parts, device="cpu", context=300)
+    needs = host_needs(config, folder.entries, default_recipe(config), 300)
+    assert (parts, demands) == (needs.parts, needs.demands)

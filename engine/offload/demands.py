@@ -10,7 +10,7 @@ from engine.lowbit.codes import group_of
 from engine.lowbit.packed import container_bits, packed_shape
 from engine.model import programme as p
 from engine.model.cpu_default import default_recipe
-from engine.model.runner import CYCLE_ROWS, MAX_DECODE_ROWS
+from engine.model.runner import CYCLE_ROWS, MAX_DECODE_ROWS, MAX_DRAFT_ROWS
 from engine.offload.parts import Part
 from engine.recipe import Recipe
 
@@ -105,26 +105,31 @@ def draft_option(config: ModelConfig, device: str, bits: int) -> DraftOption:
     """The device's usual draft at this width."""
     recipe = Recipe(weight_bits=bits) if device == "cuda" else replace(default_recipe(config), weight_bits=bits)
     size = _card_matrix if device == "cuda" else _host_matrix
-    layers = config.layers * sum(size(n, k, bits) for n, k in _layer_shapes(config))
+    layers = config.layers * sum(size(n, k, bits) for n, k in _layer_shapes(config, joined=device == "cuda"))
     output = size(config.vocabulary, config.hidden_size, bits)
     kept = p.kept_tokens(config, recipe)
     if kept == config.vocabulary:
         return DraftOption(recipe, layers + output, layers + output, ACCEPTANCE[bits])
     few = size(kept, config.hidden_size, bits)
-    return DraftOption(recipe, layers + output + few, layers + few, ACCEPTANCE[bits])
+    logits = 4 * MAX_DRAFT_ROWS * (kept + config.vocabulary)
+    return DraftOption(recipe, layers + output + few + logits, layers + few, ACCEPTANCE[bits])
 
 
 def _packable(config: ModelConfig) -> bool:
     """Low-bit copies need sizes in eights."""
-    return all(size % 8 == 0 for shape in _layer_shapes(config) for size in shape)
+    return all(size % 8 == 0 for shape in _layer_shapes(config, joined=False) for size in shape)
 
 
-def _layer_shapes(config: ModelConfig) -> Iterator[tuple[int, int]]:
-    """(N, K) of a layer's matrices."""
+def _layer_shapes(config: ModelConfig, *, joined: bool) -> Iterator[tuple[int, int]]:
+    """(N, K) of a layer's matrices. joined: those with the same input are one."""
     hidden, inner = config.hidden_size, config.intermediate_size
     heads, kv = config.heads * config.head_dim, config.kv_heads * config.head_dim
-    yield from ((heads + 2 * kv, hidden), (hidden, heads), (hidden, inner))
-    yield ((1 if config.family == "opt" else 2) * inner, hidden)  # OPT has no gate
+    gates = 1 if config.family == "opt" else 2  # OPT has no gate
+    yield from ((hidden, heads), (hidden, inner))
+    if joined:
+        yield from ((heads + 2 * kv, hidden), (gates * inner, hidden))
+    else:
+        yield from ((heads, hidden), (kv, hidden), (kv, hidden), *((inner, hidden) for _ in range(gates)))
 
 
 def _card_matrix(rows: int, columns: int, bits: int) -> int:

@@ -14,6 +14,7 @@ from engine.records import ModelInfo
 
 RECENT = 6
 STARTER = "starter"
+LOADED_WITH = ("context", "virtual_memory", "budget_gb")  # settings that count from the next load on
 
 
 class ModelController(QObject):
@@ -87,7 +88,7 @@ class ModelController(QObject):
 
     @Slot(str, object)
     def _on_setting(self, name: str, _: object) -> None:
-        if name in ("context", "virtual_memory", "budget_gb") and self._host.info is not None and self._asked is not None:
+        if name in LOADED_WITH and self._host.info is not None and self._asked is not None:
             self.load(self._asked)
 
 

@@ -45,7 +45,7 @@ class CockpitController(QObject):
         self._place, self._window = place, window
         self._wide = True
         self._ready = False
-        self.monitor = monitor or Monitor(host.memory, self)
+        self.monitor = monitor or Monitor(host, self)
         self.cockpit: Cockpit | None = None
         self._linger = QTimer(self)
         self._linger.setSingleShot(True)
@@ -110,7 +110,7 @@ class CockpitController(QObject):
 
         cockpit = self.cockpit = Cockpit()
         cockpit.set_folded(self._settings.current.cockpit_folded)
-        cockpit.set_model(self._host.info)
+        cockpit.set_model(self._host.info, self._host.offload())
         cockpit.closed.connect(self.toggle)
         cockpit.folded.connect(self._on_folded)
         cockpit.watch_changed.connect(self._on_watch_changed)
@@ -163,7 +163,7 @@ class CockpitController(QObject):
     @Slot()
     def _on_model(self) -> None:
         if self.cockpit is not None:
-            self.cockpit.set_model(self._host.info)
+            self.cockpit.set_model(self._host.info, self._host.offload())
             self.verdicts.judge()
         self._stir()
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
 
@@ -28,6 +29,9 @@ from engine.memory.report import KvMemory
 from engine.proof import ProofReport
 from engine.records import LoadProgress, ModelInfo
 from engine.settings import GenerateRequest, LoadOptions
+
+if TYPE_CHECKING:
+    from engine.offload.report import Offload  # imports numpy, for which the first paint does not wait
 
 DRAIN_MS = 33
 BUDGET_SECONDS = 0.008
@@ -206,6 +210,11 @@ class EngineHost(QObject):
         """How the KV cache stands; None without a model. Any thread."""
         engine = self._worker.engine
         return None if engine is None else engine.memory()
+
+    def offload(self) -> Offload | None:
+        """How the model's parts lie; None without a model, or where all of it is in one memory. Any thread."""
+        engine = self._worker.engine
+        return None if engine is None else engine.offload()
 
     def _begin(self, command: Command) -> bool:
         state = next_state(self._state, command)

@@ -5,14 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from engine.offload.parts import ATTENTION, MLP
+from engine.offload.plan import Plan, Residency
 from engine.records import CycleRecord, ModelInfo
 
 
-class Residency(Enum):
-    """Where a layer's weights are and where it is computed; the value is its colour role."""
+class Place(Enum):
+    """Where weights are and where they are computed; the value is the colour role."""
 
     CARD = "gpu"
+    STREAMED = "wait"
     CPU = "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class LayerPlace:
+    """Where the two parts of a layer are."""
+
+    attention: Place
+    mlp: Place
+
+    @property
+    def whole(self) -> Place:
+        """What the layer counts as: streamed where any of it is, computed on the CPU where any of it is."""
+        if Place.STREAMED in (self.attention, self.mlp):
+            return Place.STREAMED
+        return Place.CPU if Place.CPU in (self.attention, self.mlp) else Place.CARD
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +45,17 @@ class DraftShare:
     inputs: float
 
 
-def residencies(info: ModelInfo) -> tuple[Residency, ...]:
-    """One a layer. A model is all on its card or all on the CPU."""
-    return (Residency.CPU if info.card is None else Residency.CARD,) * info.layers
+def layer_places(info: ModelInfo, plan: Plan | None) -> tuple[LayerPlace, ...]:
+    """One a layer. plan: where the parts lie; None where all are in the memory of the model's device."""
+    home = Place.CPU if info.card is None else Place.CARD
+    meaning = {Residency.RESIDENT: home, Residency.STREAMED: Place.STREAMED, Residency.HOST: Place.CPU}
+    found = {}
+    if plan is not None:
+        pairs = zip(plan.parts, plan.residency, strict=True)
+        found = {(part.layer, part.kind): meaning[lies] for part, lies in pairs}
+    return tuple(
+        LayerPlace(found.get((layer, ATTENTION), home), found.get((layer, MLP), home)) for layer in range(info.layers)
+    )
 
 
 def draft_shares(record: CycleRecord, layers: int) -> tuple[DraftShare, ...] | None:

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from app.declaration import QT_TRANSLATE_NOOP
 from app.monitor import Sample
 from engine.memory.report import KvMemory
+from engine.offload.plan import Plan, Residency
 from engine.probes.reading import Measure
 from engine.records import ModelInfo
 
 WEIGHTS = QT_TRANSLATE_NOOP("Memory", "Weights")
+SLOTS = QT_TRANSLATE_NOOP("Memory", "Streaming slots")
 DRAFT = QT_TRANSLATE_NOOP("Memory", "Draft copy")
 KV_USED = QT_TRANSLATE_NOOP("Memory", "KV used")
 KV_MAPPED = QT_TRANSLATE_NOOP("Memory", "KV mapped")
@@ -29,6 +31,7 @@ WORKSPACE_HELP = QT_TRANSLATE_NOOP(
 SHARED_HELP = QT_TRANSLATE_NOOP(
     "Memory", "All that is in use beside the model. How much of it is this program's is not known: {reason}"
 )
+SLOTS_HELP = QT_TRANSLATE_NOOP("Memory", "Room in which the weights that did not fit take turns, pass by pass.")
 MAPPED_HELP = QT_TRANSLATE_NOOP("Memory", "Mapped for the KV cache beyond the rows that are used.")
 POOL_HELP = QT_TRANSLATE_NOOP("Memory", "Pages created ahead for the KV cache, to which nothing is mapped.")
 PARTLY_READ = QT_TRANSLATE_NOOP(
@@ -61,19 +64,22 @@ class MemoryPart:
 class MemoryPicture:
     """The memory of the model's card, or RAM where it is on none. `own`: what this program takes of `total`, in bytes.
 
-    The parts that are known, with what is free, never exceed the total.
+    The parts that are known, with what is free, never exceed the total. budget: what this program's model may take,
+    in bytes; None where none was set.
     """
 
     on_card: bool
     total: Measure
     own: Measure
     parts: tuple[MemoryPart, ...]
+    budget: float | None = None
 
 
 def memory_picture(sample: Sample, info: ModelInfo | None) -> MemoryPicture:
     """The parts in the order of the bar: ours from the left, then what is free, then what others hold."""
     card, host = sample.card, sample.host
-    model = _model_parts(info, sample.kv, card is not None)
+    plan = sample.offload.plan if sample.offload is not None else None
+    model = _model_parts(info, sample.kv, plan, card is not None)
     known = sum(part.bytes or 0.0 for part in model)
     if card is not None:
         total, own, used = card.total, card.own, card.used
@@ -87,19 +93,24 @@ def memory_picture(sample: Sample, info: ModelInfo | None) -> MemoryPicture:
         free = _difference(total, _sum(others, Measure(max(known, own.value or 0.0))))
     ours, foreign = _rest(own, used, known, mapped=card is None)
     parts = (*model, *ours, MemoryPart(FREE, "free", *_both(free)), *foreign)
-    return MemoryPicture(card is not None, total, own, parts)
+    return MemoryPicture(card is not None, total, own, parts, float(plan.budget) if plan is not None else None)
 
 
 def _both(measure: Measure) -> tuple[float | None, str]:
     return measure.value, measure.reason
 
 
-def _model_parts(info: ModelInfo | None, kv: KvMemory | None, on_card: bool) -> tuple[MemoryPart, ...]:
+def _model_parts(
+    info: ModelInfo | None, kv: KvMemory | None, plan: Plan | None, on_card: bool
+) -> tuple[MemoryPart, ...]:
     if info is None:
         rows = ((WEIGHTS, "cpu"), (DRAFT, "draft"), *KV_PARTS)
         return tuple(MemoryPart(name, role, None, NO_MODEL) for name, role in rows)
+    weights = info.weights_bytes if plan is None else plan.always + plan.bytes_of(Residency.RESIDENT)
+    slots = 0 if plan is None else plan.slots * plan.slot_bytes
     parts = [
-        MemoryPart(WEIGHTS, "gpu" if on_card else "cpu", float(info.weights_bytes)),
+        MemoryPart(WEIGHTS, "gpu" if on_card else "cpu", float(weights)),
+        *([MemoryPart(SLOTS, "wait", float(slots), help=SLOTS_HELP)] if slots else []),
         MemoryPart(DRAFT, "draft", float(info.draft_bytes)),
     ]
     if kv is None:

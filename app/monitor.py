@@ -7,12 +7,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject, Signal
 
 from engine.memory.report import KvMemory
 from engine.probes.reading import CardProbe, CardReading, HostReading
+
+if TYPE_CHECKING:
+    from engine.offload.report import Offload  # imports numpy, for which the first paint does not wait
 
 log = logging.getLogger(__name__)
 
@@ -31,12 +34,24 @@ class HostProbeLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One reading. seconds: of time.monotonic(). card: None where the model is on no card. kv: None without a model."""
+    """One reading. seconds: of time.monotonic(). card: None where the model is on no card. kv: None without a model.
+
+    offload: None where all of the model is in one memory.
+    """
 
     seconds: float
     host: HostReading
     card: CardReading | None
     kv: KvMemory | None
+    offload: Offload | None = None
+
+
+class EngineView(Protocol):
+    """What is asked of the engine, from the monitor's thread: `app.host.EngineHost`."""
+
+    def memory(self) -> KvMemory | None: ...
+
+    def offload(self) -> Offload | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +77,7 @@ def make_card_probe() -> CardProbe:
 
 
 class Monitor(QObject):
-    """sampled(Sample) for each reading, while watching. Memory of the KV cache is asked of `memory`.
+    """sampled(Sample) for each reading, while watching.
 
     The probes are made, used and let go of in the monitor's thread, which begins with the first `watch`.
     """
@@ -71,7 +86,7 @@ class Monitor(QObject):
 
     def __init__(
         self,
-        memory: Callable[[], KvMemory | None],
+        engine: EngineView,
         parent: QObject | None = None,
         *,
         host_probe: Callable[[], HostProbeLike] = make_host_probe,
@@ -79,7 +94,7 @@ class Monitor(QObject):
         period: float = PERIOD_SECONDS,
     ) -> None:
         super().__init__(parent)
-        self._memory = memory
+        self._engine = engine
         self._make_host, self._make_card = host_probe, card_probe
         self._period = period
         self._changed = threading.Condition()
@@ -120,7 +135,7 @@ class Monitor(QObject):
             self._changed.notify()
 
     def _run(self) -> None:
-        reader = _Reader(self._memory, self._make_host(), self._make_card())
+        reader = _Reader(self._engine, self._make_host(), self._make_card())
         try:
             while (watch := self._next(reader)) is not None:
                 sample = reader.read(watch)
@@ -147,14 +162,14 @@ class Monitor(QObject):
 class _Reader:
     """The probes, in the monitor's thread; a card that could not be read is left alone for a while."""
 
-    def __init__(self, memory: Callable[[], KvMemory | None], host: HostProbeLike, card: CardProbe) -> None:
-        self._memory, self._host, self._card = memory, host, card
+    def __init__(self, engine: EngineView, host: HostProbeLike, card: CardProbe) -> None:
+        self._engine, self._host, self._card = engine, host, card
         self._lost: CardReading | None = None
         self._lost_at = 0.0
 
     def read(self, watch: Watch) -> Sample:
         card = self._read_card(watch) if watch.card is not None else None
-        return Sample(time.monotonic(), self._host.read(), card, self._memory())
+        return Sample(time.monotonic(), self._host.read(), card, self._engine.memory(), self._engine.offload())
 
     def _read_card(self, watch: Watch) -> CardReading:
         now = time.monotonic()

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject, QThread, Slot
 
@@ -19,6 +19,9 @@ from engine.memory.report import KvMemory
 from engine.proof import ProofProgress, ProofReport
 from engine.records import Event, Finished, LoadProgress, ModelInfo, StopReason
 from engine.settings import GenerateRequest, LoadOptions, Message
+
+if TYPE_CHECKING:
+    from engine.offload.report import Offload  # imports numpy, for which the first paint does not wait
 
 
 class EngineLike(Protocol):
@@ -59,6 +62,8 @@ class EngineLike(Protocol):
     def count_tokens(self, messages: tuple[Message, ...]) -> int: ...
 
     def memory(self) -> KvMemory | None: ...
+
+    def offload(self) -> Offload | None: ...
 
     def unload(self) -> None: ...
 
@@ -168,7 +173,7 @@ class EngineWorker(QObject):
 
     @property
     def engine(self) -> EngineLike | None:
-        """The engine once it exists. Only its stop(), cancel_load() and memory() may be called from another thread."""
+        """The engine once it exists. Of it, other threads may call stop(), cancel_load(), memory() and offload()."""
         return self._engine
 
     @Slot(int, str, object)

@@ -24,6 +24,8 @@ from app.ui.cockpit_speculation import AcceptanceSection, SpeedSection, columns
 from app.ui.panel import Panel, Tag, ToneLabel
 from app.ui.verdict_card import VerdictCard
 from app.widgets.icon_button import HIT_SMALL, IconButton
+from engine.offload.plan import Plan
+from engine.offload.report import Offload
 from engine.records import CycleRecord, ModelInfo
 
 REFRESH_MS = 100
@@ -46,6 +48,7 @@ class Cockpit(QWidget):
         self._figures = ReplyFigures()
         self._history = SampleHistory()
         self._info: ModelInfo | None = None
+        self._plan: Plan | None = None
         self._stale = False
         self._turn = 0
         self._cores = os.cpu_count() or 1
@@ -129,9 +132,9 @@ class Cockpit(QWidget):
             section.set_open(section.key not in keys)
         self.memory.set_kv_open(KV_KEY not in keys)
 
-    def set_model(self, info: ModelInfo | None) -> None:
-        """The model that is loaded."""
-        self._info = info
+    def set_model(self, info: ModelInfo | None, offload: Offload | None) -> None:
+        """The model that is loaded, and how its parts lie where not all of it is in one memory."""
+        self._info, self._plan = info, offload.plan if offload is not None else None
         self._show_layers_of_model()
         last = self._history.last
         if last is not None and self.memory.open:
@@ -197,7 +200,10 @@ class Cockpit(QWidget):
     def _show_layers_of_model(self) -> None:
         """A replay shows the layers of the model that wrote it, where its file tells."""
         reply = self._figures.reply
-        self.layers.set_model(reply.info if reply is not None and reply.info is not None else self._info)
+        if reply is not None and reply.info is not None and reply.reply_id < 0:
+            self.layers.set_model(reply.info, None)
+        else:
+            self.layers.set_model(self._info, self._plan)
 
     # Readings of the machine
 
@@ -215,6 +221,10 @@ class Cockpit(QWidget):
     def show_sample(self, sample: Sample) -> None:
         """A reading of the monitor."""
         self._history.add(sample)
+        plan = sample.offload.plan if sample.offload is not None else None
+        if plan != self._plan:
+            self._plan = plan
+            self._show_layers_of_model()
         if self.memory.in_view:
             self.memory.show_sample(sample, self._info)
         if self.use.in_view:

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QWidget
 from app.reply_figures import ReplyFigures
 from app.ui.cockpit_section import Section
 from app.widgets.layer_map import SLICES, LayerMap
+from engine.offload.plan import Plan
 from engine.records import CycleRecord, ModelInfo
 
 
@@ -22,9 +23,9 @@ class LayersSection(Section):
     def build(self) -> None:
         self.rows.addWidget(self.map)
 
-    def set_model(self, info: ModelInfo | None) -> None:
-        """The model whose layers are shown."""
-        self.map.set_model(info)
+    def set_model(self, info: ModelInfo | None, plan: Plan | None) -> None:
+        """The model whose layers are shown, and where its parts lie; no plan: all in one memory."""
+        self.map.set_model(info, plan)
 
     def show_figures(self, figures: ReplyFigures) -> None:
         """Show the last cycles of a reply."""

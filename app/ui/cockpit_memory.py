@@ -48,6 +48,8 @@ class MemorySection(Section):
         self.set_name(self.tr("GPU memory") if picture.on_card else self.tr("RAM"))
         own, total = picture.own.value, picture.total.value
         detail = self.tr("of {total}").replace("{total}", size_text(total)) if total is not None else ""
+        if picture.budget is not None:
+            detail = self.tr("of {budget} budget").replace("{budget}", size_text(picture.budget))
         reason = translated(picture.own.reason)
         self.head.show_value(size_text(own) if own is not None else None, reason, detail)
         self.head.setToolTip(self.tr("What this program takes, of all there is") if own is not None else reason)

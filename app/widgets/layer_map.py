@@ -9,9 +9,10 @@ from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QHelpEvent, QPainter, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from app.layer_parts import DraftShare, Residency, draft_shares, residencies, skipped
+from app.layer_parts import DraftShare, LayerPlace, Place, draft_shares, layer_places, skipped
 from app.theme import PX_CAPTION, PX_TICK, Theme, active, ui_font
 from app.widgets.painted import PaintedWidget
+from engine.offload.plan import Plan
 from engine.records import CycleRecord, ModelInfo
 
 ROW, SLICE, SLICES = 10, 8, 4
@@ -28,7 +29,7 @@ class LayerMap(PaintedWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._info: ModelInfo | None = None
-        self._places: tuple[Residency, ...] = ()
+        self._places: tuple[LayerPlace, ...] = ()
         self._cycles: deque[CycleRecord] = deque(maxlen=SLICES)
         self._chosen: CycleRecord | None = None
         self._drawn: object = None
@@ -36,13 +37,16 @@ class LayerMap(PaintedWidget):
         self.setAccessibleName(self.tr("Layer map"))
         self._fit()
 
-    def set_model(self, info: ModelInfo | None) -> None:
-        """The model whose layers are shown; None for none."""
+    def set_model(self, info: ModelInfo | None, plan: Plan | None = None) -> None:
+        """The model whose layers are shown, None for none; plan: where its parts lie, None where all are together."""
+        places = layer_places(info, plan) if info is not None else ()
         if info != self._info:
-            self._info = info
-            self._places = residencies(info) if info is not None else ()
+            self._info, self._places = info, places
             self.clear()
             self._fit()
+        elif places != self._places:
+            self._places = places
+            self._refresh()
 
     def show_cycles(self, records: Iterable[CycleRecord]) -> None:
         """The newest cycles, oldest first. Paints anew only where they look different from those before."""
@@ -62,7 +66,7 @@ class LayerMap(PaintedWidget):
             self._refresh()
 
     def _refresh(self) -> None:
-        look = self._info, tuple((record.recipe, bool(record.drafted_ids)) for record in self.shown())
+        look = self._info, self._places, tuple((record.recipe, bool(record.drafted_ids)) for record in self.shown())
         if look != self._drawn:
             self._drawn = look
             self.setAccessibleDescription(self.summary())
@@ -126,12 +130,8 @@ class LayerMap(PaintedWidget):
             return
         where, attention, mlp, below = self._tops()
         for layer, place in enumerate(self._places):
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.color(place.value))
-            painter.drawRect(self._cell(layer, where, ROW))
-            if place is Residency.CPU and not theme.washes:  # in grey, card and CPU look alike
-                painter.setBrush(QBrush(theme.color("surface"), Qt.BrushStyle.Dense6Pattern))
-                painter.drawRect(self._cell(layer, where, ROW))
+            _paint_place(painter, self._cell(layer, where, ROW / 2), place.attention, theme)
+            _paint_place(painter, self._cell(layer, where + ROW / 2, ROW / 2), place.mlp, theme)
         newest = self.newest
         shares = draft_shares(newest, self._info.layers) if newest is not None else None
         self._paint_row(painter, theme, attention, ROW, [share.attention * share.inputs for share in shares or ()])
@@ -187,10 +187,9 @@ class LayerMap(PaintedWidget):
 
     def _legend(self) -> list[tuple[str, str, int]]:
         """Words, colour role and how many."""
-        rows = [
-            (self.tr("GPU"), Residency.CARD.value, self._places.count(Residency.CARD)),
-            (self.tr("CPU"), Residency.CPU.value, self._places.count(Residency.CPU)),
-        ]
+        places = [place.whole for place in self._places]
+        names = ((self.tr("GPU"), Place.CARD), (self.tr("streamed"), Place.STREAMED), (self.tr("CPU"), Place.CPU))
+        rows = [(words, place.value, places.count(place)) for words, place in names]
         newest = self.newest
         left_out = skipped(newest, len(self._places)) if newest is not None else 0
         shown = [row for row in rows if row[2]]
@@ -206,6 +205,9 @@ class LayerMap(PaintedWidget):
             painter.setPen(Qt.PenStyle.NoPen if role else QPen(theme.color("line2"), 1))
             painter.setBrush(theme.color(role) if role else QBrush(Qt.BrushStyle.NoBrush))
             painter.drawRoundedRect(square, 2, 2)
+            if role == Place.STREAMED.value:
+                painter.setBrush(QBrush(theme.color("surface"), Qt.BrushStyle.BDiagPattern))
+                painter.drawRoundedRect(square, 2, 2)
             for text, tone, gap in ((words, "text2", 5), (str(count), "text", LEGEND_GAP)):
                 painter.setPen(theme.color(tone))
                 width = metrics.horizontalAdvance(text)
@@ -225,11 +227,7 @@ class LayerMap(PaintedWidget):
         """A layer in words, as its tooltip."""
         if self._info is None:
             return ""
-        places = {
-            Residency.CARD: self.tr("Layer {layer}: on the GPU"),
-            Residency.CPU: self.tr("Layer {layer}: in RAM, computed by the CPU"),
-        }
-        lines = [places[self._places[layer]].replace("{layer}", str(layer + 1))]
+        lines = [self._place_text(layer)]
         newest = self.newest
         shares = draft_shares(newest, self._info.layers) if newest is not None else None
         if newest is None or shares is None:
@@ -241,6 +239,20 @@ class LayerMap(PaintedWidget):
         words = self.tr("{inputs} % of the input channels, {bits}-bit weights")
         lines.append(words.replace("{inputs}", f"{share.inputs * 100:.0f}").replace("{bits}", _bits(newest)))
         return "\n".join(lines)
+
+    def _place_text(self, layer: int) -> str:
+        place = self._places[layer]
+        words = {
+            Place.CARD: self.tr("on the GPU"),
+            Place.STREAMED: self.tr("brought in for every full pass"),
+            Place.CPU: self.tr("in RAM, computed by the CPU"),
+        }
+        if place.attention is place.mlp:
+            text = self.tr("Layer {layer}: {place}").replace("{place}", words[place.mlp])
+        else:
+            text = self.tr("Layer {layer}: attention {first}, MLP {second}")
+            text = text.replace("{first}", words[place.attention]).replace("{second}", words[place.mlp])
+        return text.replace("{layer}", str(layer + 1))
 
     def _share_text(self, part: str, units: str, share: float) -> str:
         if share <= 0:
@@ -257,6 +269,19 @@ class LayerMap(PaintedWidget):
                 QToolTip.showText(event.globalPos(), self.text_of(layer), self)
             return True
         return super().event(event)
+
+
+def _paint_place(painter: QPainter, box: QRectF, place: Place, theme: Theme) -> None:
+    """Solid in the place's colour; streamed hatched, and in high contrast the CPU dotted: in grey it is like a card."""
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.color(place.value))
+    painter.drawRect(box)
+    pattern = {Place.STREAMED: Qt.BrushStyle.BDiagPattern}.get(place)
+    if place is Place.CPU and not theme.washes:
+        pattern = Qt.BrushStyle.Dense6Pattern
+    if pattern is not None:
+        painter.setBrush(QBrush(theme.color("surface"), pattern))
+        painter.drawRect(box)
 
 
 def _bits(record: CycleRecord) -> str:

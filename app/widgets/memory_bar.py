@@ -82,6 +82,17 @@ class MemoryBar(PaintedWidget):
         painter.fillRect(self.rect(), theme.color("free"))
         for part, box in self.pieces():
             _fill(painter, box.adjusted(0, 0, -1 if box.width() > 3 else -0.5, 0), part, theme)
+        budget = self.budget_at()
+        if budget is not None:
+            painter.fillRect(QRectF(budget - 1, 0, 2, self.height()), theme.color("text"))
+
+    def budget_at(self) -> float | None:
+        """Where the budget's mark stands; None without a budget, or with one beyond the end."""
+        picture = self._picture_shown
+        if picture is None or picture.budget is None or not picture.total.value:
+            return None
+        share = picture.budget / picture.total.value
+        return share * self.width() if share <= 1 else None
 
     def sizeHint(self) -> QSize:
         return QSize(200, BAR_HEIGHT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from engine.candidates import Candidate, Candidates
 from engine.errors import LoadCancelled
@@ -22,6 +23,9 @@ from engine.records import (
     TokenState,
 )
 from engine.settings import GenerateRequest, Message
+
+if TYPE_CHECKING:
+    from engine.offload.report import Offload
 
 HELD_SECONDS = 20.0  # how long a test may hold the engine before it gives up, so that no test can hang
 
@@ -211,6 +215,7 @@ class FakeEngine:
     hold_look: bool = False
     look_error: Exception | None = None
     looks: list[tuple[GenerateRequest, int, int]] = field(default_factory=list)
+    offloaded: Offload | None = None
     kv: KvMemory = field(default_factory=lambda: kv_memory())
     go: threading.Event = field(default_factory=threading.Event)
     held: threading.Event = field(default_factory=threading.Event)
@@ -304,6 +309,10 @@ class FakeEngine:
     def memory(self) -> KvMemory | None:
         """Thread-safe; 3 MiB mapped of which 2 are used, while a model is loaded."""
         return self.kv if self.info is not None else None
+
+    def offload(self) -> Offload | None:
+        """Thread-safe."""
+        return self.offloaded if self.info is not None else None
 
     def unload(self) -> None:
         """Forget the model."""

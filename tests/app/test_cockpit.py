@@ -28,6 +28,7 @@ from engine.probes.nvml import NvmlProbe
 from engine.recipe import Recipe
 from engine.records import LoadProgress, ModelInfo
 from nvml_stub import CARD, NvmlStub
+from plan_builder import offload
 from reply_builders import cycle, long_reply
 
 OPEN = AppSettings(cockpit_folded=())
@@ -424,6 +425,20 @@ def test_the_card_that_the_model_is_on(benches: BenchMaker, nvml: NvmlStub) -> N
     assert cockpit.use.head.detail.text() == "61 °C 180 W"
     bench.qtbot.waitUntil(lambda: cockpit.bus.head.value.text() == "2", timeout=5000)
     assert cockpit.layers.map.summary().startswith("GPU 30")
+    bench.engine.go.set()
+
+
+def test_a_model_of_which_parts_are_streamed(benches: BenchMaker, nvml: NvmlStub) -> None:
+    bench = benches(CardEngine(hold_reply=True, offloaded=offload(30, streamed=(28, 29))), settings=OPEN)
+    bench.ready()
+    cockpit = cockpit_of(bench)
+    bench.qtbot.waitUntil(lambda: cockpit.layers.map.summary() == "GPU 28, streamed 2", timeout=5000)
+    bench.qtbot.waitUntil(lambda: "Streaming slots 40 MiB" in cockpit.memory.legend.texts(), timeout=5000)
+    assert cockpit.memory.head.detail.text() == "of 900 MiB budget"
+    bench.type_and_send("One?")
+    bench.held()
+    bench.engine.offloaded = offload(30, streamed=(27, 28, 29))  # the budget was changed while the reply is written
+    bench.qtbot.waitUntil(lambda: cockpit.layers.map.summary().startswith("GPU 27, streamed 3"), timeout=5000)
     bench.engine.go.set()
 
 

@@ -12,10 +12,11 @@ from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
 from app import theme
-from app.layer_parts import Residency, draft_shares, residencies, skipped
+from app.layer_parts import LayerPlace, Place, draft_shares, layer_places, skipped
 from app.widgets.layer_map import ROW, LayerMap, density, tick_layers
 from engine.recipe import Recipe
 from nvml_stub import CARD
+from plan_builder import offload
 from reply_builders import cycle
 
 RECIPE = Recipe(
@@ -36,8 +37,35 @@ def layers(qtbot: QtBot) -> LayerMap:
 
 
 def test_everything_is_where_the_model_is() -> None:
-    assert residencies(model_info()) == (Residency.CPU,) * 30
-    assert residencies(replace(model_info(), card=CARD)) == (Residency.CARD,) * 30
+    assert layer_places(model_info(), None) == (LayerPlace(Place.CPU, Place.CPU),) * 30
+    assert layer_places(replace(model_info(), card=CARD), None) == (LayerPlace(Place.CARD, Place.CARD),) * 30
+
+
+def test_a_plan_says_where_each_part_is() -> None:
+    plan = offload(30, streamed=(4,), half=(5,), host=(6,)).plan
+    places = layer_places(replace(model_info(), card=CARD), plan)
+    assert [place.whole for place in places[3:8]] == [Place.CARD, Place.STREAMED, Place.STREAMED, Place.CPU, Place.CARD]
+    assert places[5] == LayerPlace(Place.CARD, Place.STREAMED)
+    assert layer_places(model_info(), plan)[3] == LayerPlace(Place.CPU, Place.CPU)
+
+
+def test_streamed_parts_are_drawn_counted_and_told(layers: LayerMap) -> None:
+    info = replace(model_info(), card=CARD)
+    layers.set_model(info, offload(30, streamed=(4, 8), half=(5,), host=(6,)).plan)
+    look = theme.active()
+    assert pixel(layers, 3, 2).name() == pixel(layers, 5, 2).name() == look.color("gpu").name()
+    assert layers.summary() == "GPU 26, streamed 3, CPU 1"
+    colours = {
+        layers.grab().toImage().pixelColor(round(layers._cell_left(5)) + x, y).name()
+        for x in range(7)
+        for y in (6, 7, 8)
+    }
+    assert look.color("wait").name() in colours and look.color("gpu").name() not in colours
+    assert layers.text_of(4).startswith("Layer 5: brought in for every full pass")
+    assert layers.text_of(5).startswith("Layer 6: attention on the GPU, MLP brought in for every full pass")
+    layers.show_cycles([DRAFTED])
+    layers.set_model(info, None)
+    assert layers.summary() == "GPU 30, skipped 3"  # another plan keeps the cycles
 
 
 def test_what_a_draft_computes_of_each_layer() -> None:

@@ -22,6 +22,7 @@ from app.memory_parts import (
     OTHERS,
     PARTLY_READ,
     SHARED,
+    SLOTS,
     WEIGHTS,
     WORKSPACE,
     MemoryPicture,
@@ -33,6 +34,7 @@ from app.widgets.memory_bar import MemoryBar, MemoryLegend, tooltip_of
 from engine.memory.report import KvMemory
 from engine.probes.reading import CardReading, HostReading, Measure, nothing_known
 from nvml_stub import CARD
+from plan_builder import offload
 
 GIB, MIB = 2.0**30, 2.0**20
 INFO = replace(model_info(), weights_bytes=round(4 * GIB), draft_bytes=round(2 * GIB))
@@ -120,6 +122,30 @@ def test_without_a_model_its_parts_say_so() -> None:
     picture = memory_picture(Sample(1.0, host(), None, None), None)
     assert {part.reason for part in picture.parts if part.bytes is None} == {NO_MODEL}
     assert sizes(picture)[WORKSPACE] == 7 * 1024
+
+
+def test_a_plan_has_slots_and_a_budget() -> None:
+    plan = offload(10, streamed=(1, 2), half=(3,))
+    reading = replace(sample(card(Measure(7 * GIB))), offload=plan)
+    picture = memory_picture(reading, ON_CARD)
+    # 7 always, 5 of the output matrix, 7 whole layers of 30 and one attention of 10.
+    assert sizes(picture)[WEIGHTS] == 7 + 5 + 7 * 30 + 10
+    assert sizes(picture)[SLOTS] == 2 * 20
+    assert picture.budget == 900 * MIB
+    assert sum(part.bytes or 0 for part in picture.parts) == 12 * GIB
+    assert memory_picture(sample(card(Measure(7 * GIB))), ON_CARD).budget is None
+
+
+def test_the_budget_is_marked(qtbot: QtBot) -> None:
+    bar = MemoryBar()
+    qtbot.addWidget(bar)
+    bar.resize(360, bar.height())
+    for budget, place in ((6 * 1024, 180.0), (13 * 1024, None)):
+        plan = offload(10, streamed=(1,), budget=budget)
+        bar.set_picture(memory_picture(replace(sample(card(Measure(7 * GIB))), offload=plan), ON_CARD))
+        assert bar.budget_at() == place
+    bar.set_picture(memory_picture(sample(), INFO))
+    assert bar.budget_at() is None
 
 
 def test_a_plain_tensor_has_no_pool() -> None:

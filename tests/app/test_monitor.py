@@ -14,6 +14,8 @@ from pytestqt.qtbot import QtBot
 
 from app import monitor as module
 from app.monitor import Monitor, Sample, Watch
+from engine.memory.report import KvMemory
+from engine.offload.report import Offload
 from engine.probes.nvml import NvmlProbe
 from engine.probes.reading import CardReading, HostReading, Measure, nothing_known
 from nvml_stub import CARD, NvmlStub
@@ -40,6 +42,16 @@ class HostStub:
 
     def rest(self) -> None:
         self.rests += 1
+
+
+class EngineStub:
+    """What the monitor asks of an engine."""
+
+    def memory(self) -> KvMemory | None:
+        return kv_memory()
+
+    def offload(self) -> Offload | None:
+        return None
 
 
 class Listener(QObject):
@@ -73,7 +85,7 @@ class Rig:
 @pytest.fixture
 def rig(qtbot: QtBot) -> Iterator[Rig]:
     host, nvml = HostStub(), NvmlStub()
-    monitor = Monitor(kv_memory, host_probe=lambda: host, card_probe=lambda: NvmlProbe(nvml), period=PERIOD)
+    monitor = Monitor(EngineStub(), host_probe=lambda: host, card_probe=lambda: NvmlProbe(nvml), period=PERIOD)
     rig = Rig(monitor, host, nvml, Listener())
     monitor.sampled.connect(rig.listener.take)
     yield rig
@@ -192,7 +204,7 @@ def test_a_driver_that_hangs_does_not_hold_up_the_end(qtbot: QtBot, monkeypatch:
         def rest(self) -> None: ...
 
     listener = Listener()
-    monitor = Monitor(lambda: None, host_probe=HostStub, card_probe=Hanging, period=PERIOD)
+    monitor = Monitor(EngineStub(), host_probe=HostStub, card_probe=Hanging, period=PERIOD)
     monitor.sampled.connect(listener.take)
     monitor.watch(Watch(CARD))
     assert entered.wait(5)

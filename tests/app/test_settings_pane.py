@@ -178,6 +178,7 @@ def test_reset_brings_back_all_but_the_model(pane: SettingsPane, live: LiveSetti
 def test_a_change_from_elsewhere_is_shown_and_not_sent_back(pane: SettingsPane, live: LiveSettings, name: str) -> None:
     other = {
         "context": 4096,
+        "budget_gb": 8.0,
         "draft_weight_bits": 16,
         "output_tokens": 8192,
         "kv_window": 512,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.conversation import Chat, Chats, Reply, Turn
@@ -131,10 +133,11 @@ class ChatController(QObject):
         self._composer.clear_text()
         self._begin(turn)
 
-    def _begin(self, turn: Turn) -> None:
+    def _begin(self, turn: Turn, prefix: tuple[int, ...] = ()) -> None:
         info = self._host.info
         try:
             request = self.chats.current.request(self._settings.current, info)
+            request = replace(request, reply_prefix_ids=prefix)
             reply_id = self._host.send(request)
         except SpecularError as error:
             self._take_back(self.chats.current, str(error))
@@ -238,11 +241,15 @@ class ChatController(QObject):
     def _on_regenerate(self) -> None:
         """Write a reply again: the last in place, an earlier one in a copy of the chat, so that nothing is lost."""
         view = self.sender()
-        if view is None or not is_legal(self._host.state, Command.SEND):
+        if view is not None:
+            self.regenerate_from(int(view.property("replyId")), ())
+
+    def regenerate_from(self, reply_id: int, prefix: tuple[int, ...]) -> None:
+        """Write a reply of the open chat again, beginning with these token ids. Nothing where the engine is busy."""
+        if not is_legal(self._host.state, Command.SEND):
             if self._host.state in WITHOUT_MODEL:
                 self.no_model_for.emit("")
             return
-        reply_id = view.property("replyId")
         turns = self.chats.current.turns
         place = next((i for i, turn in enumerate(turns) if turn.reply and turn.reply.reply_id == reply_id), None)
         if place is None:
@@ -256,7 +263,7 @@ class ChatController(QObject):
             turn = turns[place]
             turn.reply = turn.comparison = None
         self._show_current()
-        self._begin(turn)
+        self._begin(turn, prefix)
 
     def show_gauge(self) -> None:
         """Tokens of the open chat in the context, after the last reply."""

@@ -43,6 +43,12 @@ class Reply:
             self._pieces.append(event.tail)
             self.finished = event
 
+    def made_by(self, info: ModelInfo | None) -> bool:
+        """Whether this model wrote it, as it is loaded now."""
+        if self.reply_id < 0 or self.info is None or info is None:
+            return False
+        return (self.info.path, self.info.device) == (info.path, info.device)
+
     @property
     def text(self) -> str:
         """What the reply says so far."""

@@ -58,7 +58,7 @@ class VerdictController(QObject):
     def situation(self) -> Situation:
         """What the verdict is about."""
         reply, info = self._figures.reply, self._host.info
-        of_loaded = reply is None or (reply.reply_id >= 0 and _same_model(reply.info, info))
+        of_loaded = reply is None or reply.made_by(info)
         request = reply.request if reply is not None else None
         return Situation(
             statistics=self._figures.statistics,
@@ -92,12 +92,8 @@ class VerdictController(QObject):
         self.judge()
 
 
-def _same_model(one: ModelInfo | None, other: ModelInfo | None) -> bool:
-    return one is not None and other is not None and (one.path, one.device) == (other.path, other.device)
-
-
 def _by_own_recipe(reply: Reply, info: ModelInfo | None) -> bool:
     request = reply.request
-    if request is None or reply.finished is None or reply.reply_id < 0 or not _same_model(reply.info, info):
+    if request is None or reply.finished is None or not reply.made_by(info):
         return False
     return request.speculation.enabled and request.speculation.recipe is None and reply.statistics.drafted > 0

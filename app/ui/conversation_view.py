@@ -23,6 +23,7 @@ class ConversationView(QWidget):
     suggestion_chosen = Signal(str)
     demo_chosen = Signal()
     banner_action_clicked = Signal()
+    scrolled = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -149,6 +150,7 @@ class ConversationView(QWidget):
     def _on_scroll(self, value: int) -> None:
         self._following = value >= self._area.verticalScrollBar().maximum() - _NEAR_END
         self._show_jump()
+        self.scrolled.emit()
 
     def _show_jump(self) -> None:
         self._jump.setVisible(not self._following and bool(self._turns))

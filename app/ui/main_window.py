@@ -23,6 +23,7 @@ from app.reports import Reports
 from app.starter_fetch import StarterFetch
 from app.states import Command, HostState, is_legal
 from app.theme import SPACING_WIDE, active, apply
+from app.token_cards import TokenCards
 from app.ui.cockpit_place import CockpitPlace
 from app.ui.composer import Composer
 from app.ui.conversation_view import ConversationView, centred
@@ -83,6 +84,7 @@ class MainWindow(QMainWindow):
         below = centred(self.composer, bottom=SPACING_WIDE)
         place = CockpitPlace(stacked(self.view, below))
         self.cockpit = CockpitController(host, settings, self.chat, self.replays, place, self)
+        self.cards = TokenCards(host, self.chat, self.view, self)
         self.reports = Reports(self.chat, settings, self.notices, self)
         self.profiles = Profiles(settings, ProfileStore(settings.store_folder), self)
         self.comparisons = Comparisons(host, self.chat, self.notices, self)
@@ -206,6 +208,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def show_settings(self) -> None:
         """The settings page in place of the chat."""
+        self.cards.close()
         self._stack.setCurrentWidget(self.settings_page)
         self.settings_page.side.list.setFocus()
 
@@ -325,6 +328,8 @@ class MainWindow(QMainWindow):
         """Stop comes first: a running reply is the more urgent thing to leave."""
         if is_legal(self._host.state, Command.STOP) or self.chat.waiting:
             self.chat.stop()
+        elif self.cards.close():
+            pass
         elif self.in_settings:
             self.show_chat()
         elif not self.cockpit.close_drawer():

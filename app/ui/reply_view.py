@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QEnterEvent, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QToolButton, QVBoxLayout, QWidget
 
@@ -10,6 +10,8 @@ from app.theme import PX_LABEL, active, is_theme_change, ui_font
 from app.widgets.counts_row import CountsRow
 from app.widgets.cycle_timeline import CycleTimeline
 from app.widgets.icon_button import HIT_SMALL, IconButton
+from app.widgets.token_pointer import TokenPointer
+from app.widgets.token_spans import Span
 from app.widgets.token_text import TokenText
 from engine.records import CycleEvent, CycleRecord, Event, Finished, Opening, PrefillProgress, StopReason
 from engine.statistics import ReplyStatistics
@@ -25,6 +27,7 @@ class ReplyView(QWidget):
     statistics_changed = Signal(object)  # ReplyStatistics
     cycle_chosen = Signal(object)  # the CycleRecord of a cycle that was selected
     grew = Signal()  # its height changed by what it shows
+    restarted = Signal()  # it is empty again
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,6 +60,9 @@ class ReplyView(QWidget):
         self._cycles.hide()
         self._actions.hide()
         self.text.hide()
+        self.text.set_tooltips(False)  # a card tells more
+        self.pointer = TokenPointer(self.text)
+        self.pointer.reached.connect(self._on_reached)
         self.text.cycle_clicked.connect(self._select_cycle)
         self.timeline.cycle_selected.connect(self._select_cycle)
         self.text.height_changed.connect(self.grew)
@@ -222,6 +228,7 @@ class ReplyView(QWidget):
         self.counts.set_statistics(self._statistics)
         for part in (self._progress, self.text, self._failure, self._cycles, self._actions):
             part.hide()
+        self.restarted.emit()
 
     def hurry(self) -> None:
         """What comes until `settle` happened before: rejected guesses are shown as they end up."""
@@ -287,6 +294,12 @@ class ReplyView(QWidget):
         self.text.select_cycle(number)
         self.timeline.select(number)
         self.cycle_chosen.emit(self.timeline.record(number))
+
+    @Slot(object)
+    def _on_reached(self, span: Span) -> None:
+        """The keyboard is at a token: its cycle is selected in text and timeline."""
+        if span.cycle >= 0:
+            self._select_cycle(span.cycle)
 
     def enterEvent(self, event: QEnterEvent) -> None:
         super().enterEvent(event)

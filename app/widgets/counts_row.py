@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QLineF, QRectF, QSize, Qt
-from PySide6.QtGui import QFont, QFontMetricsF, QHelpEvent, QPainter, QPen
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QFont, QFontMetricsF, QHelpEvent, QPainter
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.theme import PX_LABEL, Theme, active, ui_font
 from app.widgets.painted import PaintedWidget
-from app.widgets.token_paint import dot_tile, paint_dots, paint_washes
+from app.widgets.state_word import paint_state_word
 from app.widgets.token_spans import SpanKind
 from engine.statistics import ReplyStatistics
 
@@ -92,38 +92,14 @@ class CountsRow(PaintedWidget):
         theme = active()
         right = 0.0
         for count, word, figure in self._layout():
-            self._paint_word(painter, count, word, theme)
+            scale = self.devicePixelRatioF()
+            paint_state_word(painter, count.kind, count.word, word, self.font(), scale, theme)
             painter.setFont(_strong(self.font()))
             painter.setPen(theme.color("text"))
             painter.drawText(figure, Qt.AlignmentFlag.AlignVCenter, str(count.count))
             right = figure.right()
         if self._statistics.drafted:
             self._paint_legend(painter, right + _GAP, theme)
-
-    def _paint_word(self, painter: QPainter, count: _Count, word: QRectF, theme: Theme) -> None:
-        metrics = QFontMetricsF(self.font())
-        middle = word.center().y()
-        underline = round(middle + metrics.ascent() / 2 + 3)
-        font = QFont(self.font())
-        painter.setPen(theme.color("text"))
-        if count.kind is SpanKind.ACCEPTED and theme.washes:
-            height = metrics.height() - 4
-            paint_washes(painter, [QRectF(word.left(), middle - height / 2, word.width(), height)], theme)
-            painter.setPen(theme.color("text"))
-        elif count.kind is SpanKind.GHOST:
-            font.setStrikeOut(True)
-            painter.setPen(theme.color("rejected"))
-        painter.setFont(font)
-        painter.drawText(word.adjusted(0, 0, 2, 0), Qt.AlignmentFlag.AlignVCenter, count.word)
-        if count.kind is SpanKind.ACCEPTED and not theme.washes:
-            painter.setPen(QPen(theme.color("accepted_dot"), 1))
-            painter.drawLine(QLineF(word.left(), underline, word.right(), underline))
-        elif count.kind is SpanKind.CORRECTION:
-            painter.setPen(QPen(theme.color("correction"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
-            painter.drawLine(QLineF(word.left(), underline, word.right(), underline))
-        elif count.kind is SpanKind.BONUS:
-            tile = dot_tile(theme.color("bonus"), self.devicePixelRatioF())
-            paint_dots(painter, word.left(), word.right(), underline, tile)
 
     def _paint_legend(self, painter: QPainter, left: float, theme: Theme) -> None:
         """The timeline's colours, right aligned; left out where they do not fit."""

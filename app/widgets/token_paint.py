@@ -105,6 +105,13 @@ def paint_cycle_outline(painter: QPainter, marks: list[Segment], theme: Theme) -
         painter.drawRoundedRect(box.adjusted(-3, -3, 3, 4), RADIUS_WASH, RADIUS_WASH)
 
 
+def paint_token_outline(painter: QPainter, rect: QRectF, theme: Theme) -> None:
+    """A ring around the token that the keyboard is at."""
+    painter.setPen(QPen(theme.color("accent"), 2))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRoundedRect(rect.adjusted(-2, -2, 2, 3), RADIUS_WASH, RADIUS_WASH)
+
+
 def paint_code_cards(painter: QPainter, document: ReplyDocument, exposed: QRectF, width: int, theme: Theme) -> None:
     """The cards behind fenced code; drawn line by line, so that only exposed lines cost."""
     surface, hairline = theme.color("surface"), theme.color("line")

@@ -141,6 +141,20 @@ def band_of_range(document: QTextDocument, start: int, stop: int) -> QRectF:
     return QRectF(0, top, document.textWidth(), bottom - top)
 
 
+def rect_of_range(document: QTextDocument, start: int, stop: int) -> QRectF:
+    """Where the positions from start to before stop are, on the line that start is on; at least 2 pixels wide."""
+    block = document.findBlock(start)
+    layout = block.layout()
+    line = layout.lineForTextPosition(start - block.position())
+    if not line.isValid():
+        return QRectF(layout.position(), layout.position() + QPointF(2, block.blockFormat().lineHeight()))
+    metrics = QFontMetricsF(document.defaultFont())
+    last = min(stop - block.position(), line.textStart() + line.textLength())
+    left, right = sorted((column_x(line, start - block.position()), column_x(line, last)))
+    top = layout.position().y() + line.y() + line.ascent() - metrics.ascent()
+    return QRectF(layout.position().x() + left, top, max(right - left, 2.0), metrics.ascent() + metrics.descent())
+
+
 def _line_top(block: QTextBlock, position: int) -> float:
     line = block.layout().lineForTextPosition(position - block.position())
     return line.lineNumber() * block.blockFormat().lineHeight() if line.isValid() else 0.0

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRectF, QSizeF, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRect, QRectF, QSizeF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QFontMetricsF,
     QHelpEvent,
@@ -29,8 +29,8 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QStyle, QTextEdit, QToolTip, 
 from app.theme import active, is_theme_change
 from app.widgets import token_paint
 from app.widgets.reply_document import ReplyDocument
-from app.widgets.token_segments import MarkCache, band_of_range
-from app.widgets.token_spans import KIND_OF_STATE, Span, SpanKind
+from app.widgets.token_segments import MarkCache, band_of_range, rect_of_range
+from app.widgets.token_spans import KIND_OF_STATE, Span, SpanKind, TokenSpans
 from app.widgets.token_words import describe, split_ghosts
 from engine.records import CycleEvent, Opening
 
@@ -57,7 +57,10 @@ class TokenText(QTextEdit):
         self._tinted = True
         self._live = False
         self._hurried = False
+        self._opening = Opening((), ())
         self._selected_cycle: int | None = None
+        self._current: int | None = None
+        self._tooltips = True
         self._stale_width = False
         self._reduced_motion = self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration) == 0
         self._timer = QTimer(self)
@@ -147,6 +150,7 @@ class TokenText(QTextEdit):
 
     def append_opening(self, opening: Opening) -> None:
         """Show the tokens that were given to the reply as its first."""
+        self._opening = opening
         with self._appending():
             for place, piece in enumerate(opening.pieces):
                 self._reply.append(SpanKind.GIVEN, piece, -1, place)
@@ -166,7 +170,8 @@ class TokenText(QTextEdit):
         self._events.clear()
         self._ghosts.clear()
         self._ticks.clear()
-        self._selected_cycle = None
+        self._opening = Opening((), ())
+        self._selected_cycle = self._current = None
         self._stale_width = False
         self.viewport().update()
 
@@ -226,6 +231,17 @@ class TokenText(QTextEdit):
             self._selected_cycle = number
             self.viewport().update()
 
+    def set_tooltips(self, shown: bool) -> None:
+        """Whether a token under the pointer is explained in a tooltip; not where a card does it."""
+        self._tooltips = shown
+
+    def set_current(self, index: int | None) -> None:
+        """Put a ring around a token, by its span's index, and say it in words; None takes it away."""
+        self._current = index
+        words = "" if index is None else self.description(self._reply.spans.span(index))
+        self.setAccessibleDescription(words)
+        self.viewport().update()
+
     def mark_token(self, place: int) -> None:
         """Outline the cycle that brought the reply's token number `place` (from 0); past the end, the last one."""
         for number, event in enumerate(self._events):
@@ -282,6 +298,47 @@ class TokenText(QTextEdit):
                 return self._reply.spans.span(index) if index >= 0 else None
         return None
 
+    @property
+    def spans(self) -> TokenSpans:
+        """Which part of the text is which token; read only."""
+        return self._reply.spans
+
+    @property
+    def current(self) -> int | None:
+        """Index of the span that has the ring."""
+        return self._current
+
+    @property
+    def selected_cycle(self) -> int | None:
+        """Number of the cycle that is outlined."""
+        return self._selected_cycle
+
+    @property
+    def cycles(self) -> Sequence[CycleEvent]:
+        """The cycles shown, in order of arrival; read only."""
+        return self._events
+
+    @property
+    def opening(self) -> Opening:
+        """The tokens that were given to the reply; of no length where none were."""
+        return self._opening
+
+    def live_line(self) -> QRect:
+        """The line that is being written, over the whole width, in the viewport; empty where none is."""
+        if not self._live:
+            return QRect()
+        end = self._reply.end_rect().toAlignedRect()
+        return QRect(0, end.top(), self.viewport().width(), max(end.height(), 1))
+
+    def token_rect(self, index: int) -> QRect:
+        """Where a span begins, up to the end of its line, in the viewport."""
+        start, stop = self._reply.spans.starts[index], self._reply.spans.starts[index] + self._reply.spans.length(index)
+        text = self._reply.spans.texts[index]
+        if self._reply.spans.kinds[index] is not SpanKind.GHOST and text.strip():
+            start += len(text) - len(text.lstrip())
+        rect = rect_of_range(self._reply, start, max(start, stop))
+        return rect.translated(0, -self.verticalScrollBar().value()).toAlignedRect()
+
     def description(self, span: Span) -> str:
         """A token's state in words."""
         return describe(span, self._events[span.cycle] if span.cycle >= 0 else None)
@@ -319,6 +376,8 @@ class TokenText(QTextEdit):
                 token_paint.paint_fade(painter, mark.rect, min(max(share, 0.0), 1.0) ** 2, theme)
             elif mark.first in self._ticks and self._tinted:
                 token_paint.paint_tick(painter, mark.rect, theme)
+        if self._current is not None:
+            token_paint.paint_token_outline(painter, QRectF(self.token_rect(self._current)), theme)
         token_paint.paint_cycle_outline(painter, [m for m in marks if m.cycle == self._selected_cycle], theme)
         if self._live:
             token_paint.paint_caret(painter, self._reply.end_rect(), theme)
@@ -329,6 +388,8 @@ class TokenText(QTextEdit):
             self.viewport().update(self._reply.end_rect().toAlignedRect().adjusted(-2, -2, 10, 2))
 
     def viewportEvent(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and not self._tooltips:
+            return True
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             span = self.token_at(event.pos())
             if span is None:

@@ -23,7 +23,7 @@ from engine.probes.reading import Measure
 
 RAM_MARGIN = 512 << 20  # of engine.offload.pinned, which needs torch
 NO_CARD = "no card was found on this computer"
-DRAFT_WIDTHS = {"cuda": (4,), "cpu": (8, 4, 3)}
+DRAFT_WIDTHS = {"cuda": (4,), "cpu": (4, 3)}  # as loading makes them
 NAMES = {"cuda": "card", "cpu": "CPU"}
 Waterfall = list[tuple[str, Measure, str]]  # what, bytes, remark
 
@@ -171,7 +171,8 @@ def _speed(made: Estimate) -> list[str]:
     found, alone = made.plan, made.plain_alone
     if found is None or alone is None:
         return ["plain                n/a  the model does not fit", "speculative          n/a  the model does not fit"]
-    rows = [f"plain             {1 / alone.plain_seconds:6.2f} tok/s predicted, without a draft's copy"]
+    beside = "" if alone.draft else ", without a draft's copy"
+    rows = [f"plain             {1 / alone.plain_seconds:6.2f} tok/s predicted{beside}"]
     if not found.gamma:
         return [*rows, f"speculative          n/a  {made.undrafted}"]
     gain = alone.plain_seconds * tokens_per_second(found)

@@ -46,7 +46,8 @@ class Demands:
     always: embedding, norms, biases. output_read: what a pass reads of the embedding where it makes logits too.
     kv: rows of the KV cache that are counted on. attended: what of them a pass reads where speed is told.
     workspace: activations, graphs, the context. margin: kept free. others: of the budget, taken by other programs.
-    drafts: those to choose from; none forbids drafting. allow_host: whether the CPU may compute parts.
+    drafts: those to choose from; none forbids drafting. always_drafts: whether the device has one in any case.
+    allow_host: whether the CPU may compute parts.
     rows, streamed_rows: of the widest verify pass, where all is resident and where parts are streamed.
     """
 
@@ -58,13 +59,19 @@ class Demands:
     margin: int
     others: int
     drafts: tuple[DraftOption, ...] = ()
+    always_drafts: bool = False
     allow_host: bool = False
     rows: int = MAX_DECODE_ROWS
     streamed_rows: int = MAX_DECODE_ROWS
 
     def plain(self) -> Demands:
         """The same without a draft."""
-        return replace(self, drafts=())
+        return replace(self, drafts=(), always_drafts=False)
+
+    @property
+    def choices(self) -> tuple[DraftOption | None, ...]:
+        """Drafts that a plan may have; None stands for none."""
+        return self.drafts if self.always_drafts else (None, *self.drafts)
 
 
 def demands_of(
@@ -88,6 +95,7 @@ def demands_of(
     item = 4 if embedding >= 4 * config.vocabulary * config.hidden_size else 2
     row = 2 * config.kv_heads * config.head_dim * item
     page = CARD_PAGE if card else HOST_PAGE
+    drafts = tuple(draft_option(config, device, bits) for bits in widths) if _packable(config) else ()
     return Demands(
         always=sum(size for name, size in sizes.items() if name not in placed),
         output_read=embedding if tied else 0,
@@ -96,7 +104,8 @@ def demands_of(
         workspace=_card_workspace(config, context) if card else _host_workspace(config, context),
         margin=CARD_MARGIN if card else HOST_MARGIN,
         others=others,
-        drafts=tuple(draft_option(config, device, bits) for bits in widths) if _packable(config) else (),
+        drafts=drafts,
+        always_drafts=bool(drafts) and not card,
         streamed_rows=WIDE_ROWS if card else MAX_DECODE_ROWS,
     )
 

@@ -67,7 +67,7 @@ def plan_devices(parts: Sequence[Part], demands: Demands, devices: Sequence[Devi
     """
     divider = _Divider(parts, demands, devices)
     best: tuple[Speed, list[_Share]] | None = None
-    for draft in (None, *demands.drafts):
+    for draft in demands.choices:
         shares = divider.least(draft)
         if shares is None:
             continue
@@ -130,9 +130,9 @@ class _Divider:
 
     def refusal(self) -> str:
         """How far the devices go, as a sentence."""
-        at = 0
+        at, least = 0, min(self._demands.choices, key=lambda option: option.nbytes if option else 0)
         for device in range(len(self._devices)):
-            share = self._most(device, at, None, math.inf)
+            share = self._most(device, at, least, math.inf)
             at = share.last if share else at
         budgets = " and ".join(gigabytes(device.budget) for device in self._devices)
         return (

@@ -62,7 +62,8 @@ class Estimate:
     """The answer. plan: None where the model does not fit, which `refusal` then says in a sentence.
 
     least, whole: bytes from which the model fits at all, and without streaming, drafts included.
-    plain_alone: the plan without a draft, which keeps more of the model in the fast memory.
+    plain_alone: the plan of plain decoding: without a draft, where the device can do without one, which keeps more of
+    the model in the fast memory.
     others: of the budget, held by other programs.
     """
 
@@ -94,11 +95,10 @@ def estimate(wanted: Wanted) -> Estimate:
     """Answer the question; nothing is loaded, measured or asked."""
     parts, demands = _needs(wanted)
     least = minimum(parts, demands, wanted.rates)
-    draft = max(demands.drafts, key=lambda option: option.acceptance, default=None)
     found = alone = refusal = None
     if wanted.budget >= least:
         found = plan(parts, demands, wanted.rates, wanted.budget)
-        alone = plan(parts, demands.plain(), wanted.rates, wanted.budget)
+        alone = found if demands.always_drafts else plan(parts, demands.plain(), wanted.rates, wanted.budget)
     else:
         refusal = too_small(wanted.budget, least)
     made = Estimate(
@@ -110,7 +110,7 @@ def estimate(wanted: Wanted) -> Estimate:
         plain_alone=alone,
         refusal=refusal,
         least=least,
-        whole=whole(parts, demands, draft),
+        whole=_whole(parts, demands, wanted.rates),
         others=wanted.memory.others(wanted.budget),
         fixes=(),
     )
@@ -127,6 +127,13 @@ def verdict_of(found: Plan | None) -> Verdict:
 def tokens_per_second(found: Plan) -> float:
     """Predicted, the faster way."""
     return 1.0 / min(found.plain_seconds, found.speculative_seconds)
+
+
+def _whole(parts: tuple[Part, ...], demands: Demands, rates: Rates) -> int:
+    """The budget of everything that is worth having: all parts, and the draft that is fastest then."""
+    largest = max(demands.drafts, key=lambda option: option.nbytes, default=None)
+    found = plan(parts, demands, rates, whole(parts, demands, largest))
+    return found.peak + found.margin + found.others
 
 
 def _weights(found: Plan) -> int:
@@ -201,7 +208,7 @@ def _larger(made: Estimate) -> Iterator[Fix]:
 
 def _undrafted(made: Estimate) -> Iterator[Fix]:
     """Doing without the draft's copy."""
-    if made.plan is not None and made.plan.draft:
+    if made.plan is not None and made.plan.draft and not made.demands.always_drafts:
         fix = _fix("No draft", made.plan.draft, replace(made.wanted, widths=()))
         if fix is not None:
             yield fix

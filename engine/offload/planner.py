@@ -27,13 +27,14 @@ def plan(parts: Sequence[Part], demands: Demands, rates: Rates, budget: int) -> 
     """The fastest plan within `budget` bytes of the fast memory. More is never slower, as long as passes are as wide.
 
     The draft's copy, the KV cache, the workspace, the margin and other programs come before the parts. There is no
-    draft where the model is faster without one. Raises BadSetting, naming the least budget, where it is too small.
+    draft where the model is faster without one, unless the device always has one. Raises BadSetting, naming the least
+    budget, where it is too small.
     """
     if budget < minimum(parts, demands, rates):
         raise BadSetting(too_small(budget, minimum(parts, demands, rates)))
     sizes, host = Sizes(parts), host_pays(demands, rates)
     best: _Choice | None = None
-    for draft in (None, *demands.drafts):
+    for draft in demands.choices:
         room = budget - before_parts(demands) - (draft.nbytes if draft else 0)
         for layout in sizes.layouts(room, host=host):
             speed = speed_of(layout, draft, demands, rates)
@@ -45,7 +46,8 @@ def plan(parts: Sequence[Part], demands: Demands, rates: Rates, budget: int) -> 
 
 def minimum(parts: Sequence[Part], demands: Demands, rates: Rates) -> int:
     """Bytes below which there is no plan."""
-    return before_parts(demands) + Sizes(parts).least(host=host_pays(demands, rates))
+    draft = min(option.nbytes if option else 0 for option in demands.choices)
+    return before_parts(demands) + draft + Sizes(parts).least(host=host_pays(demands, rates))
 
 
 def whole(parts: Sequence[Part], demands: Demands, draft: DraftOption | None) -> int:

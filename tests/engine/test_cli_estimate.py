@@ -150,6 +150,14 @@ def test_a_small_budget_streams_a_small_model(capsys: pytest.CaptureFixture[str]
     assert "from the file, not part of the budget" in text
 
 
+def test_a_device_that_always_drafts_needs_room_for_its_copy(capsys: pytest.CaptureFixture[str]) -> None:
+    made = told(capsys, "--shape", "smollm2-135m", "--budget-gb", "0.3", "--context", "8192", status=1)
+    assert made["least_budget"] > 330_000_000
+    made = told(capsys, "--shape", "smollm2-135m", "--budget-gb", "0.36", "--context", "8192")
+    assert made["recipe"] is not None and made["bytes"]["draft copy"] > 60_000_000
+    assert made["speculative_tokens_per_second"] > made["plain_tokens_per_second"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

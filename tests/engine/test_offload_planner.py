@@ -124,6 +124,16 @@ def test_the_best_of_several_drafts_is_taken() -> None:
     assert plan(case.parts, demands, case.rates, 8 * GB).recipe == four.recipe
 
 
+def test_a_device_that_always_drafts_has_its_copy_in_the_minimum() -> None:
+    case = shape_case("llama2-7b")
+    always = replace(case.demands, always_drafts=True)
+    least = minimum(case.parts, always, case.rates)
+    assert least == minimum(case.parts, case.demands, case.rates) + case.demands.drafts[0].nbytes
+    assert plan(case.parts, always, case.rates, least).draft == case.demands.drafts[0].nbytes
+    with pytest.raises(BadSetting, match="needs at least"):
+        plan(case.parts, always, case.rates, least - 1)
+
+
 def test_a_measured_draft_step_counts() -> None:
     case = shape_case("llama2-7b")
     slow = replace(case.demands.drafts[0], seconds=0.2)
@@ -194,4 +204,4 @@ def test_what_is_demanded_on_the_cpu_is_what_loading_counts_on(tmp_path: Path) -
     parts = parts_of(config, sizes)
     demands = demands_of(config, sizes, parts, device="cpu", context=300)
     needs = host_needs(config, folder.entries, default_recipe(config), 300)
-    assert (parts, demands) == (needs.parts, needs.demands)
+    assert (parts, demands) == (needs.parts, replace(needs.demands, always_drafts=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from engine.errors import BadSetting, SpecularError
+from engine.errors import BadSetting
 from engine.offload.host_needs import HostNeeds
 from engine.offload.host_plan import plan_host
 from engine.offload.plan import Plan, Residency
@@ -24,13 +24,13 @@ class HostBudget:
     def first_plan(self, recipe: Recipe | None, usual: Recipe) -> tuple[Plan, Recipe]:
         """Of a model that is not loaded yet, and its draft: the usual one where `recipe` is None, or a smaller one.
 
-        Raises SpecularError where the least does not fit.
+        Raises BadSetting where the least does not fit.
         """
         if recipe is not None:
             return self._plan(recipe), recipe
         try:
             return self._plan(usual), usual
-        except SpecularError:
+        except BadSetting:
             smaller = replace(usual, weight_bits=LEAST_BITS)
             return self._plan(smaller), smaller
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import psutil
 
-from engine.errors import SpecularError
+from engine.errors import BadSetting
 from engine.offload import planner
 from engine.offload.demands import Demands
 from engine.offload.host_needs import HostNeeds
@@ -21,7 +21,7 @@ def plan_host(needs: HostNeeds, budget: int | None, *, offload: bool = True, hel
     """The plan under a budget in bytes of RAM, None for what this computer has free.
 
     offload: whether parts may be streamed. held: bytes that the model already takes, which are its to place anew.
-    Raises SpecularError with the figures where even the least does not fit.
+    Raises BadSetting with the figures where even the least does not fit.
     """
     free = psutil.virtual_memory().available + held - FREE
     limit = free if budget is None else min(budget, free)
@@ -32,7 +32,7 @@ def plan_host(needs: HostNeeds, budget: int | None, *, offload: bool = True, hel
             bound = f"the budget is {budget / 1e9:.2f} GB"
         how = "at the least" if offload else "with all of its weights in memory"
         draft, kv = needs.draft / 1e9, needs.demands.kv / 1e9
-        raise SpecularError(
+        raise BadSetting(
             f"The model needs {wanted / 1e9:.2f} GB of RAM {how} (of it {draft:.2f} GB for the draft and {kv:.2f} GB "
             f"for {needs.context:,} tokens of context), but {bound}."
         )

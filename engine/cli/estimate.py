@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from engine.offload.rates import Rates, default_rates
 from engine.probes.reading import Measure
 
 RAM_MARGIN = 512 << 20  # of engine.offload.pinned, which needs torch
+MOST_GB = 100_000  # beyond any machine
 NO_CARD = "no card was found on this computer"
 DRAFT_WIDTHS = {"cuda": (4,), "cpu": (4, 3)}  # as loading makes them
 NAMES = {"cuda": "card", "cpu": "CPU"}
@@ -44,8 +44,8 @@ def show_estimate(options: argparse.Namespace) -> int:
 def asked(options: argparse.Namespace) -> tuple[Estimate, tuple[str, ...]]:
     """The estimate that the options ask for, and sentences on what it rests on."""
     budget_gb = options.budget_gb
-    if budget_gb is not None and not (math.isfinite(budget_gb) and budget_gb > 0):
-        raise BadSetting(f"--budget-gb is {budget_gb:g}, but must be a number above 0.")
+    if budget_gb is not None and not 0 < budget_gb <= MOST_GB:
+        raise BadSetting(f"--budget-gb is {budget_gb:g}, but must be a number above 0 and at most {MOST_GB:,}.")
     if options.shape is not None:
         config = SHAPES[options.shape].config
         sizes = tensor_bytes(config)
@@ -89,7 +89,7 @@ def _ram_note(made: Estimate) -> tuple[str, ...]:
 
 def name_of(options: argparse.Namespace) -> str:
     """What to call the model."""
-    return options.shape or (Path(options.model).name if options.model != "starter" else "starter")
+    return options.shape or Path(options.model).absolute().name
 
 
 def waterfall(made: Estimate) -> Waterfall:

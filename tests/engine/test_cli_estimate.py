@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from builders import shard, tiny_llama, write_gguf
 from engine.cli import estimate as cli
 from engine.cli.main import main
+from engine.offload import measure_rates
 from engine.offload.fast_memory import FastMemory, combined
 from engine.offload.rates import default_rates
 from engine.probes.reading import Measure
@@ -29,6 +31,9 @@ INSIDE = (
     "slots",
     "free",
 )
+
+
+machine = cli.machine
 
 
 @pytest.fixture(autouse=True)
@@ -161,10 +166,11 @@ def test_a_device_that_always_drafts_needs_room_for_its_copy(capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--budget-gb", "0"), "--budget-gb is 0, but must be a number above 0."),
-        (("--budget-gb", "-3"), "--budget-gb is -3, but must be a number above 0."),
-        (("--budget-gb", "nan"), "--budget-gb is nan, but must be a number above 0."),
-        (("--budget-gb", "inf"), "--budget-gb is inf, but must be a number above 0."),
+        (("--budget-gb", "0"), "--budget-gb is 0, but must be a number above 0 and at most 100,000."),
+        (("--budget-gb", "-3"), "--budget-gb is -3, but must be a number above 0 and at most 100,000."),
+        (("--budget-gb", "nan"), "--budget-gb is nan, but must be a number above 0 and at most 100,000."),
+        (("--budget-gb", "1e300"), "--budget-gb is 1e+300, but must be a number above 0 and at most 100,000."),
+        (("--budget-gb", "inf"), "--budget-gb is inf, but must be a number above 0 and at most 100,000."),
         (("--context", "5"), "The context is 5, but this model takes 16 to 4096 tokens."),
         (("--context", "999999"), "The context is 999999, but this model takes 16 to 4096 tokens."),
         ((), "How much memory there is cannot be told (no card was found on this computer): give --budget-gb."),
@@ -212,3 +218,38 @@ def test_the_smaller_view_of_a_cards_memory_counts_and_our_own_share_does_not() 
     assert free(6e9, 6.5e9, 0, int(21.5e9)) == 18e9  # the driver's library sees less
     assert free(6e9, 6e9, int(3e9), int(18e9)) == 21e9  # tensors of ours can be used again
     assert free(None, None, 0, int(19e9)) == 19e9
+
+
+def test_this_computers_ram_is_told_and_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure_rates, "host_bandwidth", lambda: 40e9)
+    device, memory, rates, _ = machine("cpu")
+    total, free = memory.total.value, memory.free.value
+    assert device == "cpu" and total is not None and free is not None and 0 < free < total
+    assert rates.device == measure_rates.PASS_SHARE * 40e9
+    assert memory.others(int(free) + 1000).value == 1000 and memory.others(5).value == 0
+
+
+def test_what_cannot_be_measured_is_a_default_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> float:
+        raise MemoryError
+
+    monkeypatch.setattr(measure_rates, "host_bandwidth", refused)
+    _, _, rates, notes = machine("cpu")
+    assert rates == default_rates("cpu")
+    assert notes[-1] == "Nothing could be measured (MemoryError)."
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card")
+def test_a_card_that_is_not_there_is_planned_for_by_defaults() -> None:
+    device, memory, rates, notes = machine("cuda")
+    assert (device, rates) == ("cuda", default_rates("cuda"))
+    assert memory.free == memory.others(10**9) == Measure(None, cli.NO_CARD)
+    assert notes == ("No NVIDIA card was found on this computer.",)
+
+
+@pytest.mark.gpu
+def test_a_cards_memory_and_speeds_are_measured() -> None:
+    device, memory, rates, _ = machine("cuda")
+    total, free = memory.total.value, memory.free.value
+    assert device == "cuda" and total is not None and free is not None and 0 < free <= total
+    assert rates.notes() == () and rates.device > rates.link

@@ -78,7 +78,11 @@ class ReplyView(QWidget):
         self._details.setCheckable(True)
         self._details.setChecked(True)
         self._details.toggled.connect(self._show_details)
+        self._raw = QAction(self.tr("Raw tokens"), menu)
+        self._raw.setCheckable(True)
+        self._raw.toggled.connect(self.text.set_raw)
         menu.addAction(self._keep)
+        menu.addAction(self._raw)
         menu.addAction(self._details)
         menu.addSeparator()
         for words, signal in (

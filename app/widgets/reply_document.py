@@ -55,6 +55,7 @@ class ReplyDocument(QTextDocument):
         self._head = ""
         self._in_code = False
         self._shaped = False
+        self._raw = False
         self._plain = QTextCharFormat()
         self._code = QTextCharFormat()
         self._code.setFont(mono_font(PX_CONTROL))
@@ -93,9 +94,11 @@ class ReplyDocument(QTextDocument):
         self.spans.resize({index: length})
         return index
 
-    def restart(self) -> None:
-        """Empty, as it was made."""
+    def restart(self, *, raw: bool = False) -> None:
+        """Empty, as it was made. raw: what is appended from now on is set in the code font and takes no other form."""
         self.clear()
+        self._raw = raw
+        self._plain.setFont(mono_font(PX_CONTROL) if raw else self.defaultFont())
         self.spans = TokenSpans()
         self._cursor = QTextCursor(self)
         self._head, self._in_code, self._shaped = "", False, False
@@ -109,9 +112,14 @@ class ReplyDocument(QTextDocument):
             self._set_line(self._cursor.block(), LineKind.FENCE_CLOSE)
             self._in_code = False
         block = self.lastBlock()
-        while block.length() == 1 and block.previous().isValid():
+        while not self._raw and block.length() == 1 and block.previous().isValid():
             self._set_line(block, LineKind.END)
             block = block.previous()
+
+    @property
+    def raw(self) -> bool:
+        """Whether tokens are shown as they are."""
+        return self._raw
 
     # Ghosts
 
@@ -144,7 +152,7 @@ class ReplyDocument(QTextDocument):
         after = THIN_SPACE if following[:1].strip() else ""
         cursor.insertText(before, self._plain)
         ghost = QTextCharFormat(self._ghost)
-        if cursor.block().userState() == LineKind.CODE:
+        if cursor.block().userState() == LineKind.CODE or self._raw:
             ghost.setFont(mono_font(PX_CONTROL))
             ghost.setFontStrikeOut(True)
         cursor.insertText(body, ghost)
@@ -159,7 +167,7 @@ class ReplyDocument(QTextDocument):
         if self._is_fence():
             self._set_line(block, LineKind.FENCE_CLOSE if self._in_code else LineKind.FENCE_OPEN)
             self._in_code = not self._in_code
-        elif not self._head and not self._in_code and block.length() == 1:
+        elif not self._head and not self._in_code and not self._raw and block.length() == 1:
             self._set_line(block, LineKind.GAP)
         kind = LineKind.CODE if self._in_code else LineKind.TEXT
         self._cursor.movePosition(QTextCursor.MoveOperation.End)
@@ -169,11 +177,11 @@ class ReplyDocument(QTextDocument):
         self._shaped = False
 
     def _is_fence(self) -> bool:
-        return self._head.lstrip().startswith("```")
+        return not self._raw and self._head.lstrip().startswith("```")
 
     def _shape_line(self) -> None:
         """Let a list item hang as soon as its marker is known."""
-        if self._shaped or self._in_code:
+        if self._shaped or self._in_code or self._raw:
             return
         marker = _LIST_ITEM.match(self._head)
         if marker:

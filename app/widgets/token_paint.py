@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen, Q
 
 from app.theme import RADIUS_CARD, RADIUS_WASH, Theme
 from app.widgets.reply_document import ReplyDocument
-from app.widgets.token_segments import LineKind, Segment, block_band, blocks_between
+from app.widgets.token_segments import LineKind, Segment, block_band, blocks_between, rect_of_range, token_bounds
 from app.widgets.token_spans import SpanKind
 
 OVERHANG = 2
@@ -110,6 +110,20 @@ def paint_token_outline(painter: QPainter, rect: QRectF, theme: Theme) -> None:
     painter.setPen(QPen(theme.color("accent"), 2))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.drawRoundedRect(rect.adjusted(-2, -2, 2, 3), RADIUS_WASH, RADIUS_WASH)
+
+
+def paint_bounds(painter: QPainter, document: ReplyDocument, exposed: QRectF, theme: Theme) -> None:
+    """A hairline before every token, and a sign for every line end of the source."""
+    painter.setPen(QPen(theme.color("text3"), 1))
+    bounds = token_bounds(document, document.spans, exposed.top(), exposed.bottom())
+    painter.drawLines([QLineF(box.left() - 0.5, box.top() + 2, box.left() - 0.5, box.bottom()) for box in bounds])
+    metrics = QFontMetricsF(document.defaultFont())
+    breaks = set(document.spans.breaks)
+    for block in blocks_between(document, exposed.top(), exposed.bottom()):
+        end = block.position() + block.length() - 1
+        if block.next().isValid() and end not in breaks:
+            line = rect_of_range(document, end, end)
+            painter.drawText(QPointF(line.left() + 3, line.top() + metrics.ascent()), "↵")
 
 
 def paint_code_cards(painter: QPainter, document: ReplyDocument, exposed: QRectF, width: int, theme: Theme) -> None:

@@ -155,6 +155,29 @@ def rect_of_range(document: QTextDocument, start: int, stop: int) -> QRectF:
     return QRectF(layout.position().x() + left, top, max(right - left, 2.0), metrics.ascent() + metrics.descent())
 
 
+def token_bounds(document: QTextDocument, spans: TokenSpans, top: float, bottom: float) -> Iterator[QRectF]:
+    """Where tokens begin in the band from top to bottom, as upright rectangles of no width.
+
+    Tokens without text of their own, such as the first bytes of a character, stand two pixels apart.
+    """
+    metrics = QFontMetricsF(document.defaultFont())
+    height = metrics.ascent() + metrics.descent()
+    for block in blocks_between(document, top, bottom):
+        end = block.position() + block.length() - 1  # of a line end, which may be a token too
+        for line in lines_of(block):
+            stop = line.stop + (line.stop >= end)
+            index, aside, last_start = max(spans.find(line.start), 0), 0.0, -1
+            while index > 0 and spans.starts[index - 1] == spans.starts[index] >= line.start:
+                index -= 1
+            while index < len(spans) and spans.starts[index] < stop:
+                start = spans.starts[index]
+                aside = aside + 2 if start == last_start else 0.0
+                if start >= line.start and spans.kinds[index] is not SpanKind.TAIL:
+                    x = line.x(start, block.position()) + aside
+                    yield QRectF(x, line.baseline - metrics.ascent(), 0, height)
+                last_start, index = start, index + 1
+
+
 def _line_top(block: QTextBlock, position: int) -> float:
     line = block.layout().lineForTextPosition(position - block.position())
     return line.lineNumber() * block.blockFormat().lineHeight() if line.isValid() else 0.0

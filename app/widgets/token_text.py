@@ -165,7 +165,7 @@ class TokenText(QTextEdit):
     def restart(self) -> None:
         """Empty, as before the first cycle; how marks and ghosts are shown stays."""
         self._stop_fading()
-        self._reply.restart()
+        self._reply.restart(raw=self._reply.raw)
         self.marks = MarkCache()
         self._events.clear()
         self._ghosts.clear()
@@ -218,6 +218,30 @@ class TokenText(QTextEdit):
         self._reduced_motion = reduced
         if reduced and not self._keep_ghosts:
             self.settle_ghosts()
+
+    def set_raw(self, raw: bool) -> None:
+        """Show the tokens as they are, with their bounds and line ends, instead of formatted text."""
+        if raw == self._reply.raw:
+            return
+        self._stop_fading()
+        tail = "".join(t for t, k in zip(self.spans.texts, self.spans.kinds, strict=True) if k is SpanKind.TAIL)
+        events, opening, live, height = list(self._events), self._opening, self._live, self.height()
+        self._events.clear()
+        self._ghosts.clear()
+        self._ticks.clear()
+        self._live = self._stale_width = False
+        hurried, self._hurried = self._hurried, True
+        self._reply.restart(raw=raw)
+        self.marks = MarkCache()
+        if opening.ids:
+            self.append_opening(opening)
+        self.append_cycles(events)
+        self.append_tail(tail)
+        self._hurried, self._live = hurried, live
+        if not live:
+            self._reply.finish()
+        self._announce_height(height)
+        self.viewport().update()
 
     def set_tinted(self, tinted: bool) -> None:
         """Show or hide the marks; the text stays where it is."""
@@ -363,11 +387,13 @@ class TokenText(QTextEdit):
             token_paint.paint_marks(painter, marks, QFontMetricsF(self._reply.defaultFont()), theme)
         painter.end()
         super().paintEvent(event)
-        self._paint_above([m for m in marks if m.kind is SpanKind.GHOST or m.cycle == self._selected_cycle])
+        self._paint_above(exposed, [m for m in marks if m.kind is SpanKind.GHOST or m.cycle == self._selected_cycle])
 
-    def _paint_above(self, marks: list[token_paint.Segment]) -> None:
+    def _paint_above(self, exposed: QRectF, marks: list[token_paint.Segment]) -> None:
         theme = active()
         painter = QPainter(self.viewport())
+        if self._reply.raw:
+            token_paint.paint_bounds(painter, self._reply, exposed, theme)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         now = self._clock()
         for mark in marks:

@@ -238,16 +238,10 @@ class EngineWorker(QObject):
         def report_step(progress: ProofProgress) -> None:
             self._messages.put(ProofStep(command_id, progress))
 
-        try:
-            if self._engine is None:
-                raise SpecularError("No model is loaded.")
-            report = self._engine.prove(tokens, progress=report_step, cancelled=self.halt.is_set)
-        except SpecularError as error:
-            self._end(command_id, Answer.PROOF_ENDED, error)
-        except Exception as error:  # as above
-            self._fault(command_id, error)
-        else:
-            self._end(command_id, Answer.PROOF_ENDED, report=report)
+        def job(engine: EngineLike) -> ProofReport:
+            return engine.prove(tokens, progress=report_step, cancelled=self.halt.is_set)
+
+        self._report(command_id, Answer.PROOF_ENDED, job)
 
     @Slot(int, float)
     def calibrate(self, command_id: int, minutes: float) -> None:
@@ -256,16 +250,10 @@ class EngineWorker(QObject):
         def report_step(progress: CalibrationProgress) -> None:
             self._messages.put(CalibrationStep(command_id, progress))
 
-        try:
-            if self._engine is None:
-                raise SpecularError("No model is loaded.")
-            report = self._engine.calibrate(minutes, progress=report_step, cancelled=self.halt.is_set)
-        except SpecularError as error:
-            self._end(command_id, Answer.CALIBRATION_ENDED, error)
-        except Exception as error:  # as above
-            self._fault(command_id, error)
-        else:
-            self._end(command_id, Answer.CALIBRATION_ENDED, report=report)
+        def job(engine: EngineLike) -> CalibrationReport:
+            return engine.calibrate(minutes, progress=report_step, cancelled=self.halt.is_set)
+
+        self._report(command_id, Answer.CALIBRATION_ENDED, job)
 
     @Slot(int, object)
     def inspect(self, command_id: int, look: Look) -> None:
@@ -310,6 +298,21 @@ class EngineWorker(QObject):
         finally:
             self._engine = None
             QThread.currentThread().quit()
+
+    def _report(
+        self, command_id: int, ended: Answer, job: Callable[[EngineLike], ProofReport | CalibrationReport]
+    ) -> None:
+        """Run a long job of the engine and end the command with its report, or with why there is none."""
+        try:
+            if self._engine is None:
+                raise SpecularError("No model is loaded.")
+            report = job(self._engine)
+        except SpecularError as error:
+            self._end(command_id, ended, error)
+        except Exception as error:  # as above
+            self._fault(command_id, error)
+        else:
+            self._end(command_id, ended, report=report)
 
     def _kept(self, without: Answer, keeping: Answer) -> Answer:
         return keeping if self._engine is not None and self._engine.info is not None else without

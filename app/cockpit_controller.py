@@ -65,7 +65,11 @@ class CockpitController(QObject):
 
     @Slot()
     def begin(self) -> None:
-        """The window has been painted: from now on the cockpit may be made."""
+        """The window has been painted: once all that waited for that has begun, the cockpit may be made."""
+        QTimer.singleShot(0, self, self._on_begun)
+
+    @Slot()
+    def _on_begun(self) -> None:
         self._ready = True
         self._make_if_shown()
 
@@ -103,7 +107,8 @@ class CockpitController(QObject):
         self.shown_changed.emit(shown)
 
     def _make_if_shown(self) -> None:
-        if self.cockpit is not None or not (self._ready and self._place.shown):
+        closed = self._host.state is HostState.CLOSED
+        if self.cockpit is not None or closed or not (self._ready and self._place.shown):
             return
         from app.ui.cockpit import Cockpit  # imports pyqtgraph and numpy
         from app.verdict_controller import VerdictController

@@ -16,6 +16,11 @@ def _counts(*values: int) -> tuple[tuple[int, str], ...]:
     return (ALL, *((value, f"{value:,}".replace(",", "\u202f")) for value in values))
 
 
+def _share(label: str, help_words: str, low: float, high: float) -> Declaration:
+    """A slider over a share of the model's parts, in steps of 5 %."""
+    return Declaration(label, help_words, RECIPE, "slider", low=low, high=high, step=0.05, percent=True)
+
+
 SPECULATION = Declaration(
     QT_TRANSLATE_NOOP("Settings", "Speculation"),
     QT_TRANSLATE_NOOP("Settings", "Draft several tokens cheaply and check them at once."),
@@ -49,35 +54,23 @@ OUTPUT_TOKENS = Declaration(
     "list",
     choices=_counts(32768, 16384, 8192, 4096),
 )
-SPARSITY = Declaration(
+SPARSITY = _share(
     QT_TRANSLATE_NOOP("Settings", "Input channels dropped"),
     QT_TRANSLATE_NOOP("Settings", "Small inputs of each matrix count as zero, and their weights are not read."),
-    RECIPE,
-    "slider",
-    low=0.0,
-    high=0.9,
-    step=0.05,
-    percent=True,
+    0.0,
+    0.9,
 )
-NEURONS = Declaration(
+NEURONS = _share(
     QT_TRANSLATE_NOOP("Settings", "MLP neurons kept"),
     QT_TRANSLATE_NOOP("Settings", "A predictor leaves the others out of the draft."),
-    RECIPE,
-    "slider",
-    low=0.1,
-    high=1.0,
-    step=0.05,
-    percent=True,
+    0.1,
+    1.0,
 )
-HEADS = Declaration(
+HEADS = _share(
     QT_TRANSLATE_NOOP("Settings", "Attention heads kept"),
     QT_TRANSLATE_NOOP("Settings", "A predictor leaves the others out of the draft."),
-    RECIPE,
-    "slider",
-    low=0.1,
-    high=1.0,
-    step=0.05,
-    percent=True,
+    0.1,
+    1.0,
 )
 SKIPPED = Declaration(
     QT_TRANSLATE_NOOP("Settings", "Skipped sub-layers"),

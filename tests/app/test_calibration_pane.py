@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine, model_info
+from job_pane_rig import (
+    WAYS_TO_STOP,
+    JobEngine,
+    check_a_message_is_kept,
+    check_closing_the_window_ends_it,
+    check_fault_is_told,
+    check_settled,
+    check_stopped,
+    held,
+    over,
+    runs,
+    started,
+)
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
-from pytestqt.qtbot import QtBot
-from window_bench import Bench, BenchMaker, make_bench
+from window_bench import Bench, BenchMaker
 
 from app.states import HostState
 from app.ui.calibration_pane import MINUTES
@@ -33,11 +43,9 @@ FINDINGS = (
 
 
 @dataclass(slots=True)
-class CalibratingEngine(FakeEngine):
-    """Measures three drafts; `hold_calibration` waits for `go` or a stop after the first."""
+class CalibratingEngine(JobEngine):
+    """Measures three drafts; `hold_job` waits for `go` or a stop after the first."""
 
-    hold_calibration: bool = False
-    calibration_error: Exception | None = None
     speed_up: float = 1.84
     note: str | None = None
     calibrations: list[float] = field(default_factory=list)
@@ -52,10 +60,7 @@ class CalibratingEngine(FakeEngine):
         for number, finding in enumerate((FOUR, EIGHT, TOKENS)):
             progress(CalibrationProgress(f"Measuring weights: {finding.ingredient}", 0.25 * number))
             if number == 1:
-                if self.hold_calibration:
-                    self._wait()
-                if self.calibration_error is not None:
-                    raise self.calibration_error
+                self._middle()
             if cancelled():
                 return self._report(tuple(made), None)
             made.append(finding)
@@ -69,18 +74,8 @@ class CalibratingEngine(FakeEngine):
 
 
 @pytest.fixture
-def benches(qtbot: QtBot, tmp_path: Path) -> Iterator[BenchMaker]:
-    made: list[Bench] = []
-
-    def make(engine: FakeEngine | None = None, **options: object) -> Bench:
-        made.append(make_bench(qtbot, tmp_path / "config", engine or CalibratingEngine(), **options))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield make
-    for bench in made:
-        bench.engine.go.set()
-        bench.window.close()
-        bench.window.deleteLater()
+def default_engine() -> type[FakeEngine]:
+    return CalibratingEngine
 
 
 def press(bench: Bench) -> None:
@@ -90,12 +85,10 @@ def press(bench: Bench) -> None:
 
 
 def test_the_button_starts_a_calibration_and_the_pane_tells_the_outcome(benches: BenchMaker) -> None:
-    bench = benches()
-    bench.ready()
-    press(bench)
+    bench = started(benches(), press)
     assert bench.host.state is HostState.CALIBRATING
     pane = bench.window.jobs.calibration_pane
-    assert pane.isVisible() and pane.stop_button.isVisible() and not pane.close_button.isVisible()
+    assert runs(pane)
     bench.reach(HostState.READY)
     assert isinstance(bench.engine, CalibratingEngine) and bench.engine.calibrations == [MINUTES] == [2.0]
     assert pane.outcome.text() == (
@@ -108,8 +101,7 @@ def test_the_button_starts_a_calibration_and_the_pane_tells_the_outcome(benches:
         ["KV window", *["n/a"] * 4, "Not tried: no time was left for it: give it more minutes"],
         ["attention heads", *["n/a"] * 4, "Not here: this device has no draft with it"],
     ]
-    assert pane.outcome.isVisible() and pane.close_button.isVisible() and not pane.bar.isVisible()
-    assert not pane.stop_button.isVisible() and pane.again_button.isEnabled()
+    check_settled(pane)
 
 
 def test_the_settings_page_tells_the_new_recipe(benches: BenchMaker) -> None:
@@ -127,10 +119,7 @@ def test_the_settings_page_tells_the_new_recipe(benches: BenchMaker) -> None:
 
 
 def test_progress_and_what_was_measured_so_far_are_shown(benches: BenchMaker) -> None:
-    bench = benches(CalibratingEngine(hold_calibration=True))
-    bench.ready()
-    press(bench)
-    bench.held()
+    bench = held(benches(CalibratingEngine(hold_job=True)), press)
     pane = bench.window.jobs.calibration_pane
     bench.qtbot.waitUntil(lambda: pane.progress.text() == "Measuring weights: 8-bit weights", timeout=5000)
     assert pane.bar.value() == pane.bar.maximum() // 4
@@ -155,36 +144,17 @@ def test_it_can_only_be_begun_when_the_engine_is_ready(benches: BenchMaker) -> N
     assert not button.isEnabled()
 
 
-@pytest.mark.parametrize("way", ["stop button", "escape in the pane", "escape in the window", "close"])
+@pytest.mark.parametrize("way", WAYS_TO_STOP)
 def test_every_way_to_stop_ends_it_and_keeps_the_old_draft(benches: BenchMaker, way: str) -> None:
-    bench = benches(CalibratingEngine(hold_calibration=True))
-    bench.ready()
-    press(bench)
-    bench.held()
+    bench = held(benches(CalibratingEngine(hold_job=True)), press)
     pane = bench.window.jobs.calibration_pane
-    if way == "stop button":
-        bench.qtbot.mouseClick(pane.stop_button, Qt.MouseButton.LeftButton)
-    elif way == "escape in the pane":
-        pane.activateWindow()
-        bench.qtbot.waitUntil(lambda: QApplication.activeWindow() is pane, timeout=5000)
-        bench.qtbot.keyClick(pane, Qt.Key.Key_Escape)
-    elif way == "escape in the window":
-        bench.window.escape_action.trigger()
-    else:
-        pane.close()
-    assert bench.host.state is HostState.STOPPING
-    bench.reach(HostState.READY)
-    assert pane.outcome.text() == "Stopped: the draft is made as before."
+    check_stopped(bench, pane, way, "Stopped: the draft is made as before.")
     assert [row[0] for row in pane.table.rows] == ["4-bit weights"]
-    assert pane.isVisible() is (way in ("stop button", "escape in the window"))
     assert bench.host.info is not None and not bench.host.info.calibrated
 
 
 def test_calibrate_again_starts_afresh(benches: BenchMaker) -> None:
-    bench = benches(CalibratingEngine(speed_up=0.9))
-    bench.ready()
-    press(bench)
-    bench.reach(HostState.READY)
+    bench = over(benches(CalibratingEngine(speed_up=0.9)), press)
     pane = bench.window.jobs.calibration_pane
     assert pane.outcome.text().startswith("No draft pays on this machine")
     bench.qtbot.mouseClick(pane.again_button, Qt.MouseButton.LeftButton)
@@ -194,48 +164,29 @@ def test_calibrate_again_starts_afresh(benches: BenchMaker) -> None:
 
 
 def test_a_recipe_that_cannot_be_kept_is_told_with_the_outcome(benches: BenchMaker) -> None:
-    bench = benches(CalibratingEngine(note="The recipe is in use, but not kept for the next start: no space."))
-    bench.ready()
-    press(bench)
-    bench.reach(HostState.READY)
+    bench = over(
+        benches(CalibratingEngine(note="The recipe is in use, but not kept for the next start: no space.")), press
+    )
     assert bench.window.jobs.calibration_pane.outcome.text().endswith(" not kept for the next start: no space.")
 
 
 def test_an_error_is_told_in_the_pane_and_the_model_stays(benches: BenchMaker) -> None:
     sentence = "There is not enough memory to calibrate: the draft is made as before."
-    bench = benches(CalibratingEngine(calibration_error=SpecularError(sentence)))
-    bench.ready()
-    press(bench)
-    bench.reach(HostState.READY)
+    bench = over(benches(CalibratingEngine(job_error=SpecularError(sentence))), press)
     assert bench.window.jobs.calibration_pane.outcome.text() == sentence
     assert bench.host.info is not None
 
 
 def test_a_fault_is_told_in_the_pane_and_ends_in_failed(benches: BenchMaker) -> None:
-    bench = benches(CalibratingEngine(calibration_error=ZeroDivisionError("division by zero")))
-    bench.ready()
-    press(bench)
-    bench.reach(HostState.FAILED)
-    pane = bench.window.jobs.calibration_pane
-    assert pane.outcome.text() == "Unexpected fault in the engine: division by zero."
-    assert pane.close_button.isVisible() and not pane.again_button.isEnabled()
+    bench = over(benches(CalibratingEngine(job_error=ZeroDivisionError("division by zero"))), press, HostState.FAILED)
+    check_fault_is_told(bench.window.jobs.calibration_pane)
 
 
 def test_closing_the_window_ends_a_running_calibration(benches: BenchMaker) -> None:
-    bench = benches(CalibratingEngine(hold_calibration=True))
-    bench.ready()
-    press(bench)
-    bench.held()
-    pane = bench.window.jobs.calibration_pane
-    bench.window.close()
-    assert bench.host.state is HostState.CLOSED and bench.engine.closed.is_set()
-    assert not pane.isVisible()
+    bench = held(benches(CalibratingEngine(hold_job=True)), press)
+    check_closing_the_window_ends_it(bench, bench.window.jobs.calibration_pane)
 
 
 def test_a_message_sent_meanwhile_is_kept(benches: BenchMaker) -> None:
-    bench = benches(CalibratingEngine(hold_calibration=True))
-    bench.ready()
-    press(bench)
-    bench.held()
-    bench.window.chat.send("Hello?")
-    assert bench.engine.requests == [] and bench.window.composer.text() == "Hello?"
+    bench = held(benches(CalibratingEngine(hold_job=True)), press)
+    check_a_message_is_kept(bench)

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine, model_info
+from job_pane_rig import (
+    WAYS_TO_STOP,
+    JobEngine,
+    check_a_message_is_kept,
+    check_closing_the_window_ends_it,
+    check_fault_is_told,
+    check_settled,
+    check_stopped,
+    held,
+    over,
+    runs,
+    started,
+)
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QApplication
-from pytestqt.qtbot import QtBot
-from window_bench import Bench, BenchMaker, make_bench
+from window_bench import Bench, BenchMaker
 
 from app.states import HostState
 from app.ui.prove_pane import TOKENS
@@ -24,12 +34,10 @@ FOUND = Difference("code", 1, 16, 345, 99, 0.0021, 3, 2, 4)
 
 
 @dataclass(slots=True)
-class ProvingEngine(FakeEngine):
-    """Proves three prompts of a third of the tokens each; `hold_proof` waits for `go` or a stop after the first."""
+class ProvingEngine(JobEngine):
+    """Proves three prompts of a third of the tokens each; `hold_job` waits for `go` or a stop after the first."""
 
-    hold_proof: bool = False
     difference: Difference | None = None
-    proof_error: Exception | None = None
     proofs: list[int] = field(default_factory=list)
 
     def prove(
@@ -43,10 +51,7 @@ class ProvingEngine(FakeEngine):
         for number, name in enumerate(NAMES):
             progress(ProofProgress(name, 2 * number * share + 1, 2 * tokens))
             if number == 1:
-                if self.hold_proof:
-                    self._wait()
-                if self.proof_error is not None:
-                    raise self.proof_error
+                self._middle()
             if stopped := cancelled():
                 break
             found = self.difference if self.difference and self.difference.prompt == name else None
@@ -57,18 +62,8 @@ class ProvingEngine(FakeEngine):
 
 
 @pytest.fixture
-def benches(qtbot: QtBot, tmp_path: Path) -> Iterator[BenchMaker]:
-    made: list[Bench] = []
-
-    def make(engine: FakeEngine | None = None, **options: object) -> Bench:
-        made.append(make_bench(qtbot, tmp_path / "config", engine or ProvingEngine(), **options))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield make
-    for bench in made:
-        bench.engine.go.set()
-        bench.window.close()
-        bench.window.deleteLater()
+def default_engine() -> type[FakeEngine]:
+    return ProvingEngine
 
 
 def press(bench: Bench) -> None:
@@ -77,25 +72,19 @@ def press(bench: Bench) -> None:
 
 
 def test_the_button_starts_a_proof_and_the_pane_says_identical(benches: BenchMaker) -> None:
-    bench = benches()
-    bench.ready()
-    press(bench)
+    bench = started(benches(), press)
     assert bench.host.state is HostState.PROVING
     pane = bench.window.jobs.prove_pane
-    assert pane.isVisible() and pane.stop_button.isVisible() and not pane.close_button.isVisible()
+    assert runs(pane)
     bench.reach(HostState.READY)
     assert bench.engine.proofs == [TOKENS] == [1024]
     assert pane.outcome.text() == "Identical: 1,023 tokens, ids and logits, over 3 prompts"
     assert pane.result_lines == ["chat: 341 equal", "code: 341 equal", "maths: 341 equal"]
-    assert pane.outcome.isVisible() and pane.close_button.isVisible() and not pane.bar.isVisible()
-    assert not pane.stop_button.isVisible() and pane.again_button.isEnabled()
+    check_settled(pane)
 
 
 def test_progress_is_shown_and_the_status_line_says_so(benches: BenchMaker) -> None:
-    bench = benches(ProvingEngine(hold_proof=True))
-    bench.ready()
-    press(bench)
-    bench.held()
+    bench = held(benches(ProvingEngine(hold_job=True)), press)
     pane = bench.window.jobs.prove_pane
     bench.qtbot.waitUntil(lambda: pane.progress.text().startswith("code: 683 of 2,048 tokens made"), timeout=5000)
     assert (pane.bar.value(), pane.bar.maximum()) == (683, 2048)
@@ -123,12 +112,8 @@ def test_it_can_only_be_begun_when_the_engine_is_ready(benches: BenchMaker) -> N
 
 
 def test_a_message_cannot_be_sent_into_a_proof_and_is_kept(benches: BenchMaker) -> None:
-    bench = benches(ProvingEngine(hold_proof=True))
-    bench.ready()
-    press(bench)
-    bench.held()
-    bench.window.chat.send("Hello?")
-    assert bench.engine.requests == [] and bench.window.composer.text() == "Hello?"
+    bench = held(benches(ProvingEngine(hold_job=True)), press)
+    check_a_message_is_kept(bench)
     bench.engine.go.set()
     bench.reach(HostState.READY)
     assert bench.engine.requests == []
@@ -139,10 +124,7 @@ def test_a_message_cannot_be_sent_into_a_proof_and_is_kept(benches: BenchMaker) 
 
 
 def test_a_difference_is_told_in_full(benches: BenchMaker) -> None:
-    bench = benches(ProvingEngine(difference=FOUND))
-    bench.ready()
-    press(bench)
-    bench.reach(HostState.READY)
+    bench = over(benches(ProvingEngine(difference=FOUND)), press)
     pane = bench.window.jobs.prove_pane
     assert pane.outcome.text() == (
         "The tokens differ at token 17 of reply 2 to “code”: plain decoding chooses 345, speculation chooses 99; "
@@ -151,38 +133,19 @@ def test_a_difference_is_told_in_full(benches: BenchMaker) -> None:
     assert pane.result_lines[1] == "code: different after 341"
 
 
-@pytest.mark.parametrize("way", ["stop button", "escape in the pane", "escape in the window", "close"])
+@pytest.mark.parametrize("way", WAYS_TO_STOP)
 def test_every_way_to_stop_ends_the_proof_and_keeps_the_model(benches: BenchMaker, way: str) -> None:
-    bench = benches(ProvingEngine(hold_proof=True))
-    bench.ready()
-    press(bench)
-    bench.held()
+    bench = held(benches(ProvingEngine(hold_job=True)), press)
     pane = bench.window.jobs.prove_pane
-    if way == "stop button":
-        bench.qtbot.mouseClick(pane.stop_button, Qt.MouseButton.LeftButton)
-    elif way == "escape in the pane":
-        pane.activateWindow()
-        bench.qtbot.waitUntil(lambda: QApplication.activeWindow() is pane, timeout=5000)
-        bench.qtbot.keyClick(pane, Qt.Key.Key_Escape)
-    elif way == "escape in the window":
-        bench.window.escape_action.trigger()
-    else:
-        pane.close()
-    assert bench.host.state is HostState.STOPPING
-    bench.reach(HostState.READY)
-    assert pane.outcome.text() == "Stopped. Identical so far: 341 tokens, ids and logits, over 1 prompts"
-    assert pane.isVisible() is (way in ("stop button", "escape in the window"))
-    bench.engine.hold_proof = False
+    check_stopped(bench, pane, way, "Stopped. Identical so far: 341 tokens, ids and logits, over 1 prompts")
+    bench.engine.hold_job = False
     bench.ask("Hello?")
     assert len(bench.engine.requests) == 1
 
 
 def test_prove_again_starts_afresh(benches: BenchMaker) -> None:
     engine = ProvingEngine(difference=FOUND)
-    bench = benches(engine)
-    bench.ready()
-    press(bench)
-    bench.reach(HostState.READY)
+    bench = over(benches(engine), press)
     engine.difference = None
     pane = bench.window.jobs.prove_pane
     bench.qtbot.mouseClick(pane.again_button, Qt.MouseButton.LeftButton)
@@ -192,29 +155,20 @@ def test_prove_again_starts_afresh(benches: BenchMaker) -> None:
 
 
 def test_an_error_is_told_in_the_pane_and_the_model_stays(benches: BenchMaker) -> None:
-    bench = benches(ProvingEngine(proof_error=SpecularError("Plain decoding failed at the prompt “code”: NaN.")))
-    bench.ready()
-    press(bench)
-    bench.reach(HostState.READY)
+    bench = over(
+        benches(ProvingEngine(job_error=SpecularError("Plain decoding failed at the prompt “code”: NaN."))), press
+    )
     assert bench.window.jobs.prove_pane.outcome.text() == "Plain decoding failed at the prompt “code”: NaN."
     assert bench.host.info is not None
 
 
 def test_a_fault_is_told_in_the_pane_and_ends_in_failed(benches: BenchMaker) -> None:
-    bench = benches(ProvingEngine(proof_error=ZeroDivisionError("division by zero")))
-    bench.ready()
-    press(bench)
-    bench.reach(HostState.FAILED)
-    pane = bench.window.jobs.prove_pane
-    assert pane.outcome.text() == "Unexpected fault in the engine: division by zero."
-    assert pane.close_button.isVisible() and not pane.again_button.isEnabled()
+    bench = over(benches(ProvingEngine(job_error=ZeroDivisionError("division by zero"))), press, HostState.FAILED)
+    check_fault_is_told(bench.window.jobs.prove_pane)
 
 
 def test_another_model_can_be_loaded_in_the_middle(benches: BenchMaker) -> None:
-    bench = benches(ProvingEngine(hold_proof=True))
-    bench.ready()
-    press(bench)
-    bench.held()
+    bench = held(benches(ProvingEngine(hold_job=True)), press)
     bench.window.models.load("/models/other")
     bench.qtbot.waitUntil(lambda: len(bench.engine.loads) == 2, timeout=5000)
     bench.reach(HostState.READY)
@@ -222,14 +176,8 @@ def test_another_model_can_be_loaded_in_the_middle(benches: BenchMaker) -> None:
 
 
 def test_closing_the_window_ends_a_running_proof(benches: BenchMaker) -> None:
-    bench = benches(ProvingEngine(hold_proof=True))
-    bench.ready()
-    press(bench)
-    bench.held()
-    pane = bench.window.jobs.prove_pane
-    bench.window.close()
-    assert bench.host.state is HostState.CLOSED and bench.engine.closed.is_set()
-    assert not pane.isVisible()
+    bench = held(benches(ProvingEngine(hold_job=True)), press)
+    check_closing_the_window_ends_it(bench, bench.window.jobs.prove_pane)
 
 
 def test_the_button_has_icon_and_words_and_gives_way_in_a_narrow_window(benches: BenchMaker) -> None:

@@ -126,6 +126,7 @@ class CockpitController(QObject):
             cockpit.verdict, cockpit.figures, self._host, self._settings, self._chat.chats, cockpit
         )
         cockpit.refreshed.connect(verdicts.follow)
+        self.monitor.sampled.connect(verdicts.show_sample)
         verdicts.calibration_asked.connect(self.calibration_asked)
         self._follow_open_chat()
         self._stir()

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from app.declaration import QT_TRANSLATE_NOOP
-from app.settings import AppSettings
+from app.settings import AppSettings, declaration
 from app.verdict_facts import Fact, explain
 from app.words import Words, factor, one, percent, two, words
 from engine.profile import Profile, break_even_acceptance
 from engine.records import CycleRecord, ModelInfo
+from engine.settings import GB
 from engine.statistics import ReplyStatistics
 from engine.what_if import WhatIf, best_length
 
@@ -46,12 +48,21 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Streaming:
+    """Bytes: of the budget that the model is loaded within, of each part that is streamed, of memory that is free."""
+
+    budget: int
+    parts: tuple[int, ...]
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
 class Situation:
     """What a verdict is about.
 
     statistics: of the whole reply; recent: its last cycles. info: the loaded model, None where none is or another
     wrote the reply. speculated: whether the reply was asked for with speculation. earlier: S of the last reply of this
-    model by its own recipe, None where there was none.
+    model by its own recipe, None where there was none. streaming: None where nothing is streamed, or not known yet.
     """
 
     statistics: ReplyStatistics = field(default_factory=ReplyStatistics)
@@ -60,6 +71,7 @@ class Situation:
     settings: AppSettings = field(default_factory=AppSettings)
     speculated: bool = True
     earlier: float | None = None
+    streaming: Streaming | None = None
 
 
 TURN_OFF = Action(Words(QT_TRANSLATE_NOOP("Verdict", "Turn speculation off")), (("speculation", False),))
@@ -164,6 +176,10 @@ def _faster(situation: Situation, now: ReplyStatistics) -> tuple[Words, Action |
     values = {"factor": factor(speed_up), "accepted": percent(now.acceptance), "cost": two(now.draft_cost)}
     waiting = now.wait_seconds / now.seconds
     if waiting >= WAITING:
+        values["share"] = percent(waiting)
+        raised = _more_budget(situation, now)
+        if raised is not None:
+            return raised.sentence(values), raised.action
         values |= {"share": percent(waiting), "speed": one(now.emitted / (now.seconds - now.wait_seconds))}
         text = QT_TRANSLATE_NOOP(
             "Verdict",
@@ -199,6 +215,49 @@ def _faster(situation: Situation, now: ReplyStatistics) -> tuple[Words, Action |
         "{factor} plain: {accepted} of drafts are right and each costs {cost} of a plain step. Nothing to change.",
     )
     return words(text, **values), None
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    """A budget that keeps `kept` of the streamed parts, and the speed when the wait for them is gone."""
+
+    budget_gb: float
+    kept: int
+    speed: float
+    count: int
+
+    def sentence(self, values: dict[str, str]) -> Words:
+        text = QT_TRANSLATE_NOOP(
+            "Verdict",
+            "{factor} plain; {share} of each cycle waits for streamed parts. {budget} GB keep {kept} of {count}: "
+            "about {speed} tok/s.",
+        )
+        shown = {"budget": f"{self.budget_gb:g}", "kept": str(self.kept), "count": str(self.count)}
+        return words(text, factor=values["factor"], share=values["share"], speed=one(self.speed), **shown)
+
+    @property
+    def action(self) -> Action:
+        text = QT_TRANSLATE_NOOP("Verdict", "Raise the budget to {budget} GB")
+        return Action(words(text, budget=f"{self.budget_gb:g}"), (("budget_gb", self.budget_gb),))
+
+
+def _more_budget(situation: Situation, now: ReplyStatistics) -> _Raised | None:
+    """The smallest budget of those to choose from that free memory allows and that keeps the most parts."""
+    streaming = situation.streaming
+    if streaming is None or not streaming.parts:
+        return None
+    total, best = sum(streaming.parts), None
+    for choice, _ in declaration("budget_gb").choices:
+        more = choice * GB - streaming.budget
+        if not 0 < more <= streaming.free:
+            continue
+        kept = sum(1 for taken in accumulate(streaming.parts) if taken <= more)
+        if kept and (best is None or kept > best.kept):
+            share = sum(streaming.parts[:kept]) / total
+            speed = now.emitted / (now.seconds - now.wait_seconds * share)
+            best = _Raised(choice, kept, speed, len(streaming.parts))
+    worth = best is not None and best.speed >= WORTH_SAYING * now.emitted / now.seconds
+    return best if worth else None
 
 
 def _other_length(situation: Situation, now: ReplyStatistics) -> WhatIf | None:

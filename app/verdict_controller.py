@@ -10,9 +10,11 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.conversation import Chats, Reply
 from app.host import EngineHost
 from app.live_settings import LiveSettings
+from app.memory_parts import FREE, memory_picture
+from app.monitor import Sample
 from app.reply_figures import ReplyFigures
 from app.ui.verdict_card import VerdictCard
-from app.verdict import Action, Situation, judge
+from app.verdict import Action, Situation, Streaming, judge
 from engine.records import ModelInfo
 
 EVERY_SECONDS = 1.0  # while a reply grows: its card changes its words at most every five
@@ -39,6 +41,7 @@ class VerdictController(QObject):
         self._host, self._settings, self._chats = host, settings, chats
         self._clock = clock
         self._judged_at = -EVERY_SECONDS
+        self._streaming: Streaming | None = None
         card.applied.connect(self._apply)
         settings.changed.connect(self._on_setting)
         self.judge()
@@ -67,7 +70,21 @@ class VerdictController(QObject):
             settings=self._settings.current,
             speculated=request is None or request.speculation.enabled,
             earlier=self._earlier(reply, info),
+            streaming=self._streaming,
         )
+
+    @Slot(object)
+    def show_sample(self, sample: Sample) -> None:
+        """A reading of the monitor: what is streamed, and what is free of the memory that it could lie in."""
+        before, self._streaming = self._streaming, None
+        if sample.offload is not None and self._host.info is not None:
+            picture = memory_picture(sample, self._host.info)
+            free = next((part.bytes for part in picture.parts if part.name == FREE), None)
+            plan = sample.offload.plan
+            if free is not None:
+                self._streaming = Streaming(plan.budget, tuple(part.nbytes for part in plan.streamed), int(free))
+        if (before is None) != (self._streaming is None):
+            self.judge()
 
     def _earlier(self, reply: Reply | None, info: ModelInfo | None) -> float | None:
         """S of the last reply that the loaded model made before this one by its own recipe."""

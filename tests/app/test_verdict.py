@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from app import theme
 from app.settings import AppSettings
 from app.ui.verdict_card import VerdictCard
-from app.verdict import LONGEST, Action, Situation, Verdict, judge
+from app.verdict import LONGEST, Action, Situation, Streaming, Verdict, judge
 from app.verdict_facts import explain
 from app.words import fill, words
 from engine.profile import Profile
@@ -114,6 +114,25 @@ def test_waiting_for_streamed_parts_is_the_reason_where_it_is_long() -> None:
     assert f"{5 / 1.4 / PLAIN:.1f} tok/s at most" in text
 
 
+def test_more_budget_is_proposed_where_memory_is_free_and_the_wait_that_it_saves_is_the_gain() -> None:
+    records = [drafting(4, wait=1.0)] * 20
+    parts = (400_000_000,) * 5
+    verdict = judge(situation(records, streaming=Streaming(6_000_000_000, parts, 2_500_000_000)))
+    speed = 5 / (1.4 + 1.0 - 5 / 5) / PLAIN
+    assert verdict.sentence.english == (
+        f"2.1× plain; 42 % of each cycle waits for streamed parts. 8 GB keep 5 of 5: about {speed:.1f} tok/s."
+    )
+    assert verdict.action is not None
+    assert verdict.action.label.english == "Raise the budget to 8 GB"
+    assert verdict.action.changes == (("budget_gb", 8.0),)
+    some = judge(situation(records, streaming=Streaming(4_200_000_000, parts, 1_000_000_000)))
+    assert "5 GB keep 2 of 5" in some.sentence.english
+    assert f"about {5 / (1.4 + 1.0 - 2 / 5) / PLAIN:.1f} tok/s" in some.sentence.english
+    for budget, free in ((6_000_000_000, 100_000_000), (4_700_000_000, 900_000_000), (48_000_000_000, 10**12)):
+        none = judge(situation(records, streaming=Streaming(budget, parts, free)))
+        assert none.action is None and "at most" in none.sentence.english
+
+
 def test_an_unmeasured_draft_is_to_be_measured_first() -> None:
     action = judge(situation([drafting(4)] * 20, info=model_info())).action
     assert action is not None and action.calibrate and action.changes == ()
@@ -169,6 +188,7 @@ def test_no_sentence_is_longer_than_the_card_has_room_for(speed: float) -> None:
     for kind, info, setting, speculated, earlier in itertools.product(
         kinds, infos, settings, (False, True), (None, 9.9)
     ):
+        streaming = Streaming(23_900_000_000, (400_000_000,) * 60, 10**11)
         record = replace(
             kind,
             draft_seconds=kind.draft_seconds / speed,
@@ -176,7 +196,9 @@ def test_no_sentence_is_longer_than_the_card_has_room_for(speed: float) -> None:
             wait_seconds=kind.wait_seconds / speed,
             plain_seconds=PLAIN / speed,
         )
-        text = said([record] * 20, info=info, settings=setting, speculated=speculated, earlier=earlier)
+        text = said(
+            [record] * 20, info=info, settings=setting, speculated=speculated, earlier=earlier, streaming=streaming
+        )
         assert len(text) <= LONGEST and "{" not in text and "n/a" not in text, text
 
 

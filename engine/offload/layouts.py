@@ -19,7 +19,7 @@ class Layout:
     """resident: how many parts of each size, largest first, stay. others: where the rest lies.
 
     slots of slot_bytes each; none unless parts are streamed. ahead: bytes of parts that lie in them as a pass begins.
-    first: how many parts of each size smaller than a slot stay before any other. resident_bytes, other_bytes: of parts.
+    resident_bytes, other_bytes: of the parts.
     """
 
     resident: tuple[int, ...]
@@ -27,14 +27,8 @@ class Layout:
     slots: int
     slot_bytes: int
     ahead: int
-    first: int
     resident_bytes: int
     other_bytes: int
-
-    @property
-    def nbytes(self) -> int:
-        """What it takes of the fast memory."""
-        return self.resident_bytes + self.slots * self.slot_bytes
 
 
 class Sizes:
@@ -60,20 +54,20 @@ class Sizes:
         return least
 
     def layouts(self, room: int, *, host: bool) -> Iterator[Layout]:
-        """Those that fit: everything resident, if that does; else for each size of slot those that stream least.
+        """Those that fit: everything resident, if that does; else for each size of slot the one that streams least.
 
-        A pass begins with parts of all sizes, so that slots are not full as it begins, unless the first small ones
-        stay: both are tried. Of each kind of layout, more room never yields one that is slower.
+        Slot by slot, more room never yields a layout that streams more, so that it is never slower.
         """
         if room >= self.total:
-            yield Layout(tuple(count for _, count in self._counts), Residency.STREAMED, 0, 0, 0, 0, self.total, 0)
+            yield Layout(tuple(count for _, count in self._counts), Residency.STREAMED, 0, 0, 0, self.total, 0)
             return
         if host and room >= 0:
-            yield self._filled(room, Residency.HOST, 0, 0)
-        for place, (size, _) in enumerate(self._counts[:MOST_SIZES]):
-            for first in (0, SLOTS) if 0 < self._smallest < size else (0,):
-                if self._kept(place, first) + SLOTS * size <= room:
-                    yield self._filled(room, Residency.STREAMED, place, first)
+            yield self._filled(room, Residency.HOST, 0)
+        larger = 0
+        for place, (size, count) in enumerate(self._counts[:MOST_SIZES]):
+            if larger + SLOTS * size <= room:
+                yield self._filled(room, Residency.STREAMED, place)
+            larger += size * count
 
     def residency(self, layout: Layout) -> tuple[Residency, ...]:
         """Of every part. The first that do not stay lie in the slots as a pass begins, so they come at its beginning;
@@ -81,44 +75,30 @@ class Sizes:
         lies = [Residency.RESIDENT] * len(self.parts)
         for (size, count), stay in zip(self._counts, layout.resident, strict=True):
             alike = [place for place, part in enumerate(self.parts) if part.nbytes == size]
-            small = 0 < size < layout.slot_bytes and count > SLOTS
-            alike = alike[layout.first :] if small else alike
             leave = count - stay
-            lead = min(leave, SLOTS if layout.first or size == self._smallest else 1)
-            rest, among = leave - lead, len(alike) - lead
+            lead = min(leave, SLOTS if size == self._smallest == layout.slot_bytes else 1)
+            rest, among = leave - lead, count - lead
             places = [*range(lead), *(lead + (turn + 1) * among // rest - 1 for turn in range(rest))]
             for place in places:
                 lies[alike[place]] = layout.others
         return tuple(lies)
 
-    def _must(self, place: int, first: int) -> list[int]:
-        """How many of each size stay whatever the room: all that no slot is for, and the first small ones."""
-        return [
-            count if at < place else first if at > place and count > SLOTS else 0
-            for at, (_, count) in enumerate(self._counts)
-        ]
-
-    def _kept(self, place: int, first: int) -> int:
-        return sum(must * size for must, (size, _) in zip(self._must(place, first), self._counts, strict=True))
-
-    def _filled(self, room: int, others: Residency, place: int, first: int) -> Layout:
-        """What must stay does, and as many of the others as there is room for, the largest first."""
+    def _filled(self, room: int, others: Residency, place: int) -> Layout:
+        """Slots of the size at `place`; all larger parts stay, and as many others as there is room for, the largest
+        first."""
         slots = SLOTS if others is Residency.STREAMED else 0
         slot = self._counts[place][0] if slots else 0
-        stay = self._must(place, first)
-        free = room - slots * slot - self._kept(place, first)
-        resident = room - slots * slot - free
+        free, stay = room - slots * slot, []
         for at, (size, count) in enumerate(self._counts):
-            more = min(count - stay[at], free // size if size else count)
-            stay[at] += more
-            free -= more * size
-            resident += more * size
-        ahead = self._ahead(place, self._counts[place][1] - stay[place], first) if slots else 0
-        return Layout(tuple(stay), others, slots, slot, ahead, first, resident, self.total - resident)
+            stay.append(count if slots and at < place else min(count, free // size if size else count))
+            free -= stay[-1] * size
+        resident = room - slots * slot - free
+        ahead = self._ahead(place) if slots else 0
+        return Layout(tuple(stay), others, slots, slot, ahead, resident, self.total - resident)
 
-    def _ahead(self, place: int, leave: int, first: int) -> int:
-        """Bytes that the slots hold as a pass begins. leave: parts of the slots' size that do not stay."""
+    def _ahead(self, place: int) -> int:
+        """Bytes that the slots hold as a pass begins, at the least: with parts of two sizes, one of each."""
         slot, count = self._counts[place]
-        if not 0 < self._smallest < slot or (first and leave > 1):
+        if not 0 < self._smallest < slot:
             return SLOTS * slot
         return (slot if count > SLOTS else self._smallest) + self._smallest

@@ -100,6 +100,14 @@ def test_the_budget_that_is_named_as_a_fix_works(capsys: pytest.CaptureFixture[s
     assert again["speculative_tokens_per_second"] > made["speculative_tokens_per_second"]
 
 
+def test_nothing_that_is_slower_is_proposed(capsys: pytest.CaptureFixture[str]) -> None:
+    made = told(capsys, *SHAPE, "--budget-gb", "16", "--context", "512")
+    assert made["verdict"] == "fits streamed"
+    assert made["plain_tokens_per_second"] < made["speculative_tokens_per_second"]  # "no draft" would fit, but slower
+    assert [fix["text"] for fix in made["fixes"]] == ["A budget of 18.27 GB", "A context of 256 tokens"]
+    assert all(fix["tokens_per_second"] > made["speculative_tokens_per_second"] for fix in made["fixes"])
+
+
 def test_what_does_not_fit_says_why_and_what_would_help(capsys: pytest.CaptureFixture[str]) -> None:
     made = told(capsys, *SHAPE, "--budget-gb", "3", "--context", "4096", status=1)
     assert made["verdict"] == "does not fit"

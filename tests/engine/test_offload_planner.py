@@ -19,6 +19,7 @@ from engine.offload.host_needs import host_needs
 from engine.offload.parts import Part, parts_of
 from engine.offload.plan import Plan, Residency
 from engine.offload.planner import minimum, plan, whole
+from engine.offload.prediction import Device, Reads, pass_seconds
 from offload_rig import CARD, Case, random_case, shape_case, simulated_pass
 
 GB = 10**9
@@ -205,3 +206,24 @@ def test_what_is_demanded_on_the_cpu_is_what_loading_counts_on(tmp_path: Path) -
     demands = demands_of(config, sizes, parts, device="cpu", context=300)
     needs = host_needs(config, folder.entries, default_recipe(config), 300)
     assert (parts, demands) == (needs.parts, replace(needs.demands, always_drafts=True))
+
+
+def test_a_pass_takes_as_long_as_the_slower_of_computing_and_copies() -> None:
+    rates = replace(CARD, device=100.0, link=10.0, row=0.5, cpu=20.0, cpu_row=1.0)
+    resident = Device.of(Reads(resident=1000), rates)
+    assert pass_seconds([resident]) == 10.0
+    assert pass_seconds([resident], rows=3) == 20.0
+    streaming = Device.of(Reads(resident=100, streamed=900, ahead=200, last=50), rates)
+    assert pass_seconds([streaming]) == 90.0 + 0.5
+    assert pass_seconds([streaming], idle=15.0) == 75.0 + 0.5
+    assert pass_seconds([streaming], idle=1000.0) == 70.0 + 0.5  # no more than the slots hold was brought in before
+    assert pass_seconds([Device.of(Reads(resident=100, host=200), rates)], rows=2) == 1.5 + 20.0
+    assert pass_seconds([resident, streaming], handovers=1.0) == 90.5
+    assert pass_seconds([resident] * 10, handovers=1.0) == 101.0
+
+
+def test_speed_is_told_where_half_a_thousand_tokens_are_in_the_cache() -> None:
+    row = 2 * 32 * 128 * 2
+    assert shape_case("llama2-7b", context=4096).demands.attended == 32 * row * 512
+    assert shape_case("llama2-7b", context=100).demands.attended == 32 * row * 100
+    assert shape_case("llama2-7b", context=4096).demands.kv == pytest.approx(32 * row * 4096, rel=0.02)

@@ -11,8 +11,8 @@ from typing import Any
 
 from app.declaration import RECIPE
 from app.settings import AppSettings, checked, declaration, default_of, names
-from app.settings_store import replace_file
 from engine.files.paths import config_dir
+from engine.files.replacing import replace_text
 
 FILE_NAME = "profiles.json"
 VERSION = 1
@@ -59,7 +59,7 @@ class ProfileStore:
         text = json.dumps({"version": VERSION, "profiles": profiles}, indent=1, ensure_ascii=False) + "\n"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            replace_file(self.path, text)
+            replace_text(self.path, text)
         except OSError as error:
             cause = error.strerror or error
             return f"The draft settings of this model will not be kept: {self.path} cannot be written ({cause})."

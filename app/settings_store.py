@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from app import settings as declared
 from app.settings import AppSettings
 from engine.files.paths import config_dir
+from engine.files.replacing import replace_text
 
 FILE_NAME = "settings.json"
 
@@ -60,7 +60,7 @@ class SettingsStore:
         values = {**self._unknown, **{name: getattr(settings, name) for name in declared.names()}}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            replace_file(self.path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+            replace_text(self.path, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
         except OSError as error:
             first, self._told = not self._told, True
             return f"Settings will not be kept: {self.path} cannot be written ({_cause(error)})." if first else None
@@ -83,20 +83,6 @@ def _checked_one_by_one(values: dict[str, Any]) -> Loaded:
         except ValueError as error:
             notes.append(f"Setting {error} The default is used.")
     return Loaded(settings, tuple(notes))
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write beside the target, then rename over it: a crash leaves the old file or the new one, never half of one."""
-    handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _cause(error: Exception) -> str:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -19,6 +17,7 @@ from engine.calibration.report import CalibrationReport
 from engine.errors import SpecularError
 from engine.files.config import ModelConfig
 from engine.files.paths import data_dir, ensure_folder
+from engine.files.replacing import replace_text
 from engine.recipe import Recipe
 from engine.speculation.estimates import CostProfile
 
@@ -86,7 +85,7 @@ def save(key: Key, report: CalibrationReport, costs: CostProfile) -> None:
     text = json.dumps(values, indent=1, ensure_ascii=False) + "\n"
     ensure_folder(key.path.parent)
     try:
-        _replace(key.path, text)
+        replace_text(key.path, text)
     except OSError as error:
         raise SpecularError(f"{key.path} cannot be written: {error.strerror or error}.") from error
 
@@ -160,17 +159,3 @@ def _number(values: dict[str, Any], name: str) -> float:
 
 def _sentence(path: Path, reason: str) -> str:
     return f"The saved recipe {path} {reason}, so the default draft is used."
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write beside the target, then rename over it: a crash leaves the old file or the new one, never half of one."""
-    handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

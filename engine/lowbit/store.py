@@ -7,8 +7,6 @@ It can be made again at any time, so nothing that is wrong with it is an error: 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +14,7 @@ import numpy as np
 
 from engine.errors import ModelFileError, SpecularError
 from engine.files.paths import cache_dir, ensure_folder
+from engine.files.replacing import replacing
 from engine.files.safetensors_header import read_header
 from engine.lowbit.packed import PackedMatrix, packed_shape
 
@@ -33,25 +32,17 @@ def copy_path(fingerprint: str, bits: int) -> Path:
 def write_copies(path: Path, fingerprint: str, copies: Mapping[str, PackedMatrix]) -> None:
     """Write a copy; the file appears under its name only when it is whole. Raises OSError, or SpecularError where the
     folder cannot be made."""
-    folder = ensure_folder(path.parent)
+    ensure_folder(path.parent)
     shapes = {name: [m.rows, m.columns, m.bits, m.group] for name, m in copies.items()}
     about = json.dumps({"version": VERSION, "fingerprint": fingerprint, "matrices": shapes}).encode()
     parts: list[tuple[str, str, np.ndarray]] = []
     for name, matrix in copies.items():
         parts += [(f"{name} data", "U8", matrix.data), (f"{name} inverse", "F32", matrix.inverse)]
     parts.append((ABOUT, "U8", np.frombuffer(about, np.uint8)))
-    handle, part = tempfile.mkstemp(prefix=".part-", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(_header(parts))
-            for _, _, array in parts:
-                file.write(array.reshape(-1).view(np.uint8).data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        file.write(_header(parts))
+        for _, _, array in parts:
+            file.write(array.reshape(-1).view(np.uint8).data)
 
 
 def read_copies(path: Path, fingerprint: str, wanted: Mapping[str, tuple[int, int]]) -> dict[str, PackedMatrix] | None:

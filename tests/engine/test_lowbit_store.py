@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,7 @@ def test_a_full_disk_is_a_note_and_leaves_nothing(
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     path = copy_path(MODEL, 4)
     note = keep_copies(path, MODEL, copies)
     assert note is not None and "No space left on device" in note and str(path.parent) in note

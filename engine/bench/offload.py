@@ -16,7 +16,7 @@ import torch
 from engine.bench.known_shapes import Shape, tensor_bytes
 from engine.bench.replay import WAYS, CardClock, ReplayReport, replay_traces
 from engine.bench.traces import Trace
-from engine.offload.demands import demands_of
+from engine.offload.demands import CARD_FIXED, demands_of
 from engine.offload.measure_rates import measured_rates
 from engine.offload.parts import parts_of
 from engine.offload.plan import Plan, Residency
@@ -32,7 +32,7 @@ class OffloadReport:
     """Bytes, seconds, and ratios of one run.
 
     copy_bytes_per_second: a bare pinned copy. plain_*: plain streaming with a plan of its own. share: of the bare copy
-    that the streams of plain steps reach. predicted_*: what the plans said. memory: of the card, measured, with the
+    that the streams of plain steps reach. predicted_*: what the plans said. memory: of tensors on the card, measured, with the
     draft. ways: the replays; their speed_up is over plain streaming.
     """
 
@@ -103,7 +103,7 @@ def measure_offload(
         verify_seconds=clock.plain_seconds(PLAIN_STEPS),
         predicted_speed_up=plain.plain_seconds / drafted.speculative_seconds,
         memory=memory,
-        predicted_memory=drafted.peak,
+        predicted_memory=drafted.peak - CARD_FIXED,
         ways=ways,
     )
 

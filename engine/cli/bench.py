@@ -112,8 +112,7 @@ def offload_table(report: OffloadReport) -> str:
         f"predicted), {report.plain_streamed / giga:.2f} GB a pass at {report.plain_share:.1%} of the bare copy",
         f"with a draft    {report.verify_seconds * 1e3:.1f} ms a pass, {report.streamed / giga:.2f} GB streamed, "
         f"{report.resident / giga:.2f} GB resident, {report.draft / giga:.2f} GB of the draft",
-        f"memory          {report.memory / giga:.2f} GB of tensors ({report.predicted_memory / giga:.2f} planned, what "
-        "the driver takes included)",
+        f"memory          {report.memory / giga:.2f} GB of tensors ({report.predicted_memory / giga:.2f} planned)",
         f"S predicted     {report.predicted_speed_up:.2f} over plain streaming in the same budget",
     ]
     for way in report.ways:

@@ -32,8 +32,8 @@ class OffloadReport:
     """Bytes, seconds, and ratios of one run.
 
     copy_bytes_per_second: a bare pinned copy. plain_*: plain streaming with a plan of its own. share: of the bare copy
-    that the streams of plain steps reach. predicted_*: what the plans said. memory: of tensors on the card, measured, with the
-    draft. ways: the replays; their speed_up is over plain streaming.
+    that the streams of plain steps reach. predicted_*: what the plans said. memory: of tensors on the card, measured,
+    with the draft. ways: the replays; their speed_up is over plain streaming.
     """
 
     shape: str

@@ -15,7 +15,7 @@ import numpy as np
 from engine.candidates import Candidate, Candidates
 from engine.errors import BadSetting, NumericFault, PassStopped, SpecularError, is_out_of_memory
 from engine.model.loaded import LoadedModel
-from engine.model.runner import Runner
+from engine.model.runner import MAX_DECODE_ROWS, Runner
 from engine.sampling.distribution import Floats, process
 from engine.settings import GenerateRequest, Sampling
 
@@ -80,7 +80,7 @@ def _logits(
     """Both models' logits after `ids`, whose last `drafted` the draft reads itself, as it did in their cycle."""
     kv = runner.kv
     held = kv.ids_of(conversation)
-    start = len(ids) - 1 - min(drafted, runner.decode_rows - 1)
+    start = len(ids) - 1 - min(drafted, MAX_DECODE_ROWS - 1)
     kept = kv.enter(conversation, ids[:start])
     known = list(ids[:kept])
     try:
@@ -95,8 +95,9 @@ def _logits(
             return None
         for position in range(start, len(ids)):
             draft = np.array(runner.draft((ids[position],), position)[0], np.float32)
-        # Overwrites the draft's rows with what the full model wrote there before, bit for bit.
-        full = np.array(runner.full(list(ids[start:]), start, 1)[0], np.float32)
+        # Overwrites the draft's rows with what the full model wrote there before, bit for bit, and no row behind them:
+        # all rows are wanted, because those of a prompt may be written in wider steps.
+        full = np.array(runner.full(list(ids[start:]), start, len(ids) - start)[-1], np.float32)
         known = list(held if held[: len(ids)] == tuple(ids) else ids)
     finally:
         kv.leave(known)

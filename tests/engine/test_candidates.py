@@ -157,6 +157,36 @@ def test_during_a_reply_the_engine_is_busy(engine: Engine) -> None:
     events.close()  # type: ignore[attr-defined]
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("sampling", [Sampling(), HOT], ids=["greedy", "sampled"])
+def test_on_a_card_figures_fit_and_the_next_reply_is_as_without_a_look(tmp_path: Path, sampling: Sampling) -> None:
+    options = {"layers": 6, "hidden": 128, "heads": 4, "kv_heads": 2, "positions": 4096, "std": 0.1}
+    folder = no_end_tokens(tiny_llama(tmp_path, dtype="bfloat16", **options))
+    engine = Engine()
+    try:
+        engine.load(str(folder), context=2048, device="cuda")
+        wanted = request(PROMPT, 60, sampling=sampling)
+        made = reply(engine, wanted)
+        before: list[int] = []
+        for record in made.records:
+            for place, token in enumerate(record.emitted_ids):
+                asked = replace(wanted, reply_prefix_ids=(*before, *record.emitted_ids[:place]))
+                found = engine.candidates(asked, token, drafted=min(place, record.agreed))
+                assert found is not None and found.read == 0
+                own = place >= record.agreed
+                full = record.next_prob if own and record.taken is None else found.token.full_prob
+                full = record.full_probs[place] if not own else full
+                assert found.token.full_prob == pytest.approx(full, abs=1e-3)
+            before += record.emitted_ids
+        rows = len(PROMPT) + len(made.ids) - 1
+        longer = reply(engine, request([*PROMPT, *made.ids], 40, sampling=sampling))
+        assert longer.finished.reused_tokens == rows
+        engine.forget()
+        assert longer.ids == reply(engine, request([*PROMPT, *made.ids], 40, plain=True, sampling=sampling)).ids
+    finally:
+        engine.close()
+
+
 # The parts
 
 

@@ -145,11 +145,11 @@ class CockpitController(QObject):
 
     @Slot(object, object)
     def _on_shown(self, view: ReplyView, _: Turn) -> None:
-        view.cycle_chosen.connect(self._on_cycle)
+        view.cycle_chosen.connect(self.show_cycle)
 
     @Slot(object)
-    def _on_cycle(self, record: CycleRecord | None) -> None:
-        """A cycle was selected in a reply: its layers are shown until another is, or the reply goes on."""
+    def show_cycle(self, record: CycleRecord | None) -> None:
+        """A cycle was selected in a reply, or one of its tokens pointed at: its layers are shown until another is."""
         if self.cockpit is not None:
             self.cockpit.choose_cycle(record)
 

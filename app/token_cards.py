@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QWidget
 
@@ -42,7 +42,10 @@ class _Target:
 
 
 class TokenCards(QObject):
-    """One card for the window, made when it is first wanted."""
+    """One card for the window, made when it is first wanted. pointed(CycleRecord or None): of the token it is about,
+    and when it goes, of the cycle that is selected there."""
+
+    pointed = Signal(object)
 
     def __init__(self, host: EngineHost, chat: ChatController, conversation: ConversationView, window: QWidget) -> None:
         super().__init__(window)
@@ -86,6 +89,8 @@ class TokenCards(QObject):
         if self.card.isAncestorOf(self._window.focusWidget() or self._window) or self.card.hasFocus():
             target.view.text.setFocus(Qt.FocusReason.OtherFocusReason)
         self.card.hide()
+        selected = target.view.text.selected_cycle
+        self.pointed.emit(None if selected is None else target.view.text.cycles[selected].record)
         return True
 
     # Pointing
@@ -159,7 +164,9 @@ class TokenCards(QObject):
         self.card.show_token(facts, view.text.description(span), can_choose=can_choose)
         self._fill(target)
         self._follow()
-        self.card.show()
+        if self.shown:
+            self.card.show()
+            self.pointed.emit(facts.cycle)
 
     def _fill(self, target: _Target) -> None:
         """Rivals that are known, or a look at them, or why there are none."""
@@ -229,6 +236,7 @@ class TokenCards(QObject):
         self._linger.stop()
         if self._card is not None:
             self._card.hide()
+        self.pointed.emit(None)
 
     @Slot()
     def _follow(self) -> None:

@@ -154,6 +154,7 @@ class MainWindow(QMainWindow):
         self.top_bar.settings.connect(self.show_settings)
         self.top_bar.toggle_cockpit.connect(self.toggle_cockpit)
         self.cockpit.shown_changed.connect(self.top_bar.show_cockpit)
+        self.cards.pointed.connect(self.cockpit.show_cycle)
         self.cockpit.calibration_asked.connect(self.jobs.calibrate)
         self.painted.connect(self.cockpit.begin, Qt.ConnectionType.QueuedConnection)
         ModelDrop(self).dropped.connect(self.models.load)

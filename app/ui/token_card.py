@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QRect, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QGraphicsDropShadowEffect, QHBoxLayout, QVBoxLayout, QWidget
 
@@ -157,21 +157,28 @@ class TokenCard(QFrame):
     # Place
 
     def place(self, line: QRect, room: QRect, live: QRect) -> None:
-        """Stand above a token's line, or below it where there is no room, but never over the line that is written.
-
-        All in the window's coordinates; live is empty where nothing is written.
+        """Stand above a token's line, else below it, else beside the token; never over the line that is written if any
+        of these will do. All in the window's coordinates; live is empty where nothing is written.
         """
         layout = self.layout()
         if layout is not None:
             layout.activate()
         width = min(WIDTH, room.width() - 2 * SPACING_PART)
         height = self.heightForWidth(width) if self.hasHeightForWidth() else self.sizeHint().height()
-        x = min(max(line.center().x() - width // 2, room.left() + SPACING_PART), room.right() - width - SPACING_PART)
-        above = line.top() - GAP - height
-        box = QRect(QPoint(x, above if above >= room.top() else line.bottom() + GAP), QSize(width, height))
-        if box.intersects(live):
-            box.moveBottom(min(above + height, live.top() - GAP))
-        self.setGeometry(box)
+        window = self.window().rect()
+        x = _within(line.center().x() - width // 2, room.left() + SPACING_PART, room.right() - width - SPACING_PART)
+        y = _within(line.center().y() - height // 2, room.top(), window.bottom() - height - SPACING_PART)
+        places = [
+            QRect(x, line.top() - GAP - height, width, height),
+            QRect(x, line.bottom() + GAP, width, height),
+            QRect(x, max(live.bottom(), line.bottom()) + GAP, width, height),
+            QRect(line.left() - GAP - width, y, width, height),
+            QRect(line.right() + GAP, y, width, height),
+        ]
+        first = QRect(room.left(), room.top(), room.width(), window.height())  # above, it may not cover the top bar
+        inside = [place for place in places if first.contains(place) and window.contains(place)]
+        free = [place for place in inside if not place.intersects(live)]
+        self.setGeometry((free or inside or [QRect(x, y, width, height)])[0])
         self.raise_()
 
     def focus_first(self) -> None:
@@ -220,6 +227,10 @@ class TokenCard(QFrame):
         painter.setPen(QPen(active().color("line2"), 1))
         painter.setBrush(active().color("input"))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS_CARD, RADIUS_CARD)
+
+
+def _within(value: int, low: int, high: int) -> int:
+    return max(low, min(value, high))
 
 
 def _cut(text: str) -> str:

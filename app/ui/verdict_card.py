@@ -98,7 +98,8 @@ class VerdictCard(QWidget):
         if text != self.sentence.text():
             self.sentence.setText(text)
             self.setAccessibleDescription(text)
-            self._hold.start()
+            if verdict.facts:  # that there is no reply yet need not be read to its end
+                self._hold.start()
         self._verdict = verdict
         self._show_action(verdict.action)
         self.explain_button.setVisible(bool(verdict.facts))

@@ -239,6 +239,22 @@ def test_the_card_goes_with_its_reply(benches: BenchMaker) -> None:
     assert not bench.window.cards.shown
 
 
+def test_the_cockpit_shows_the_layers_of_the_token_pointed_at(benches: BenchMaker) -> None:
+    bench = asked(benches)
+    bench.qtbot.waitUntil(lambda: bench.window.cockpit.cockpit is not None, timeout=5000)
+    cockpit = bench.window.cockpit.cockpit
+    assert cockpit is not None
+    view = last(bench)
+    hover(bench, " France")
+    assert cockpit.layers.head.detail.text() == "draft density, cycle 2"
+    bench.window.cards.close()
+    assert "last" in cockpit.layers.head.detail.text()
+    view.text.cycle_clicked.emit(3)
+    hover(bench, " France")
+    bench.window.cards.close()
+    assert cockpit.layers.head.detail.text() == "draft density, cycle 4", "back to the cycle that is selected"
+
+
 def test_a_given_token_is_told_as_given(benches: BenchMaker) -> None:
     bench = asked(benches)
     view = last(bench)
@@ -266,7 +282,12 @@ def test_the_card_stands_above_its_line_else_below_and_never_over_the_live_line(
     live = QRect(0, 120, 900, 20)
     card.place(high, room, live)
     assert not card.geometry().intersects(live)
-    card.place(QRect(880, 600, 20, 20), QRect(0, 48, 320, 800), QRect())
+    window.resize(900, card.height() + 120)
+    short = QRect(400, 100, 60, 20)
+    card.place(short, QRect(0, 48, 900, card.height() + 60), QRect())
+    assert window.rect().contains(card.geometry()) and not card.geometry().intersects(short), "beside the token"
+    window.resize(900, 900)
+    card.place(QRect(280, 600, 20, 20), QRect(0, 48, 320, 800), QRect())
     assert card.geometry().right() < 320 and card.geometry().left() >= 0
 
 

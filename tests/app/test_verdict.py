@@ -254,6 +254,13 @@ def test_the_card_holds_a_sentence_and_then_shows_the_newest(card: VerdictCard) 
     assert card.accessibleDescription() == "three"
 
 
+def test_that_there_is_no_reply_yet_gives_way_at_once(card: VerdictCard) -> None:
+    card.show_verdict(judge(Situation()))
+    assert card.sentence.text().startswith("No reply yet") and not card.holding
+    card.show_verdict(verdict("one"))
+    assert card.sentence.text() == "one" and card.holding
+
+
 def test_the_button_names_its_result_and_acts_once(card: VerdictCard, qtbot: QtBot) -> None:
     action = Action(words("Draft {gamma} at a time", gamma="3"), (("gamma", 3),))
     card.show_verdict(verdict("one", action))

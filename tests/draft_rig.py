@@ -8,16 +8,9 @@ from dataclasses import dataclass
 import torch
 
 from engine.kernels.triton import judge
+from engine.kernels.triton.draft_memory import DraftBuffers, DraftLayer, DraftMatrix, DraftModel, DraftNorm, DraftTile
 from engine.kernels.triton.draft_packing import pack
-from engine.kernels.triton.draft_step import (
-    DraftBuffers,
-    DraftKernels,
-    DraftLayer,
-    DraftMatrix,
-    DraftModel,
-    DraftNorm,
-    DraftTile,
-)
+from engine.kernels.triton.draft_step import DraftKernels
 from engine.kernels.triton.step_memory import FusedModel
 from engine.kernels.triton.tiles import Role
 from engine.lowbit.codes import LowBitCodes, dequantise, group_of, round_to_nearest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from engine.files.config import ModelConfig
-from engine.kernels.triton.draft_step import CODES_A_WORD, DraftLayer, DraftMatrix, DraftModel, DraftNorm
+from engine.kernels.triton.draft_memory import CODES_A_WORD, DraftLayer, DraftMatrix, DraftModel, DraftNorm
 from engine.kernels.triton.step_memory import FusedModel
 from engine.lowbit.codes import group_of
 

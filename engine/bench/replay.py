@@ -18,7 +18,8 @@ from engine.bench.shapes import Shape, random_model
 from engine.bench.simulate import Replayed, replay
 from engine.bench.traces import Trace
 from engine.kernels.triton.choose_tiles import choose_tiles
-from engine.kernels.triton.draft_step import MAX_ROWS, DraftBuffers, DraftKernels
+from engine.kernels.triton.draft_memory import MAX_ROWS, DraftBuffers
+from engine.kernels.triton.draft_step import DraftKernels
 from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.step import StepKernels
 from engine.kernels.triton.step_memory import ROWS, StepBuffers

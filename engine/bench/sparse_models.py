@@ -8,10 +8,11 @@ import torch
 
 from engine.files.config import ModelConfig
 from engine.kernels.reference import sparse
+from engine.kernels.triton.draft_memory import DraftLayer, DraftMatrix, DraftModel, DraftNorm
 from engine.kernels.triton.draft_packing import unpack
-from engine.kernels.triton.draft_step import DraftLayer, DraftMatrix, DraftModel, DraftNorm
+from engine.kernels.triton.sparse_memory import ChannelLayer, LowRank, NeuronMlp
 from engine.kernels.triton.sparse_packing import ChannelMatrix, PlaneMatrix
-from engine.kernels.triton.sparse_step import ChannelLayer, LowRank, NeuronMlp, SparseKernels
+from engine.kernels.triton.sparse_step import SparseKernels
 from engine.kernels.triton.tiles import Role
 from engine.lowbit.codes import dequantise, group_of
 from engine.model.rope import rope_tables
@@ -190,15 +191,15 @@ class FittingKernels(SparseKernels):
         count = int(part.counters[0])
         self.found.chosen.append(count / self._neurons)
         if id(part) in self.checked:
-            wanted = sparse.gated(row_values(part.gate_up), self._normed_input(), self._chosen[:count].long())
-            self._note("gate and up", self._activated[:count], wanted)
+            wanted = sparse.gated(row_values(part.gate_up), self._normed_input(), self._own.chosen[:count].long())
+            self._note("gate and up", self._own.activated[:count], wanted)
 
     def _neuron_down(self, part: NeuronMlp, gain: Tensor) -> tuple[Tensor, int]:
         count = int(part.counters[0])
-        before, chosen = self._buffers.stream[0].clone(), self._chosen[:count].long()
+        before, chosen = self._buffers.stream[0].clone(), self._own.chosen[:count].long()
         result = super()._neuron_down(part, gain)
         if id(part) in self.checked:
-            added = self._activated[:count] @ row_values(part.down)[chosen]
+            added = self._own.activated[:count] @ row_values(part.down)[chosen]
             self._note("down", self._buffers.stream[0] - before, added)
             self._note_stream(gain, result)
         return result

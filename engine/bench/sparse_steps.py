@@ -20,15 +20,10 @@ from engine.bench.shapes import SHAPES, Shape, matrix_bytes, random_model
 from engine.bench.sparse_models import FittingKernels, Shares, channel_parts, neuron_parts, random_draft
 from engine.kernels.triton import judge
 from engine.kernels.triton.choose_tiles import choose_tiles
-from engine.kernels.triton.draft_step import DraftBuffers, DraftKernels, DraftModel
-from engine.kernels.triton.sparse_step import (
-    ChannelLayer,
-    ColumnTile,
-    NeuronMlp,
-    RowTile,
-    SparseKernels,
-    SparseTiles,
-)
+from engine.kernels.triton.draft_memory import DraftBuffers, DraftModel
+from engine.kernels.triton.draft_step import DraftKernels
+from engine.kernels.triton.sparse_memory import ChannelLayer, ColumnTile, NeuronMlp, RowTile, SparseTiles
+from engine.kernels.triton.sparse_step import SparseKernels
 from engine.kernels.triton.step import StepBuffers, StepKernels
 from engine.kernels.triton.tiles import Role
 from engine.model.fused import shapes_of

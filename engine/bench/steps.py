@@ -13,7 +13,8 @@ import torch
 from engine.bench.random_draft import random_draft
 from engine.bench.shapes import Shape, matrix_bytes, random_model
 from engine.kernels.triton.choose_tiles import choose_tiles, tune
-from engine.kernels.triton.draft_step import MAX_ROWS, DraftBuffers, DraftKernels, DraftModel
+from engine.kernels.triton.draft_memory import MAX_ROWS, DraftBuffers, DraftModel
+from engine.kernels.triton.draft_step import DraftKernels
 from engine.kernels.triton.step import StepKernels
 from engine.kernels.triton.step_memory import FusedModel, StepBuffers
 from engine.kernels.triton.tiles import Role, Tile

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 import torch
 
 from engine.errors import LoadCancelled
+from engine.kernels.triton.draft_memory import DraftLayer, DraftMatrix, DraftModel, DraftNorm, reduced
 from engine.kernels.triton.draft_packing import pack
-from engine.kernels.triton.draft_step import DraftLayer, DraftMatrix, DraftModel, DraftNorm, reduced
 from engine.kernels.triton.step_memory import FusedLayer, FusedModel
 from engine.lowbit.codes import group_of
 from engine.lowbit.rounding import feedback_of, round_matrix

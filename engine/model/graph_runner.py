@@ -11,7 +11,8 @@ import torch
 
 from engine.files.folder import ModelFolder
 from engine.kernels.triton.choose_tiles import choose_tiles
-from engine.kernels.triton.draft_step import CODES_A_WORD, MAX_ROWS, DraftBuffers, DraftKernels, DraftModel
+from engine.kernels.triton.draft_memory import CODES_A_WORD, MAX_ROWS, DraftBuffers, DraftModel
+from engine.kernels.triton.draft_step import DraftKernels
 from engine.kernels.triton.judge import RANGE_UNIT
 from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.step import PROMPT_ROWS, StepKernels

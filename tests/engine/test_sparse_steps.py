@@ -11,8 +11,9 @@ from engine.bench.shapes import SHAPES, Shape
 from engine.bench.sparse_models import channel_parts, neuron_parts, random_draft
 from engine.bench.sparse_steps import POSITIONS, WHAT, Bench
 from engine.kernels.triton import judge
-from engine.kernels.triton.draft_step import DraftBuffers
-from engine.kernels.triton.sparse_step import ColumnTile, RowTile, SparseKernels, SparseTiles
+from engine.kernels.triton.draft_memory import DraftBuffers
+from engine.kernels.triton.sparse_memory import ColumnTile, RowTile, SparseTiles
+from engine.kernels.triton.sparse_step import SparseKernels
 from triton_rig import DEVICE, quiet
 
 CONFIG = replace(

@@ -10,8 +10,8 @@ import torch
 
 from draft_rig import Draft, make_draft, rounded_model
 from engine.kernels.triton import judge
+from engine.kernels.triton.draft_memory import DraftModel, reduced
 from engine.kernels.triton.draft_packing import pack, unpack
-from engine.kernels.triton.draft_step import DraftModel, reduced
 from engine.kernels.triton.step import FusedModel
 from engine.lowbit.codes import LowBitCodes
 from engine.model.fused import fuse

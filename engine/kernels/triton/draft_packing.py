@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from engine.kernels.triton.draft_step import CODES_A_WORD, DraftMatrix
+from engine.kernels.triton.draft_memory import CODES_A_WORD, DraftMatrix
 from engine.lowbit.codes import LowBitCodes
 
 Tensor = torch.Tensor

@@ -1,123 +1,32 @@
 """Draft steps of one row that read only part of the weights: chosen MLP neurons, or large input channels.
 
 Both replace single kernels of the chain in draft_step.py and hand the same int8 activations on, so that a layer without
-a sparse part is computed as there.
+a sparse part is computed as there. What the kernels read and work in is in sparse_memory.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import torch
 import triton
 
 from engine.files.config import ModelConfig
 from engine.kernels.triton.channel_matmul import channel_matmul_kernel
-from engine.kernels.triton.draft_step import (
-    GATED,
-    LOGITS,
-    PROJECT,
-    RELU,
-    RESIDUAL,
-    DraftBuffers,
-    DraftKernels,
-    DraftLayer,
-    DraftMatrix,
-    DraftModel,
-)
+from engine.kernels.triton.draft_memory import DraftBuffers, DraftLayer, DraftModel
+from engine.kernels.triton.draft_step import GATED, LOGITS, PROJECT, RELU, RESIDUAL, DraftKernels
 from engine.kernels.triton.neuron_choice import low_rank_choice_kernel, sketch_kernel
 from engine.kernels.triton.neuron_down import neuron_down_kernel
 from engine.kernels.triton.neuron_gate_up import neuron_gate_up_kernel
 from engine.kernels.triton.neuron_planes import plane_choice_kernel
 from engine.kernels.triton.sampled_choice import SampledChoice
+from engine.kernels.triton.sparse_memory import ChannelLayer, LowRank, NeuronMlp, SparseBuffers, SparseTiles
 from engine.kernels.triton.sparse_packing import CODES_A_WORD, PAIRS_A_WORD, ChannelMatrix, PlaneMatrix
 from engine.kernels.triton.tiles import Role
 
 CHOICE_BLOCK = 128  # neurons of a program of a low-rank predictor
 
 Tensor = torch.Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class LowRank:
-    """A low-rank predictor. outward: 16-bit [neurons, rank], bias: float32 [neurons].
-
-    inward: int32 [rank, 2, K / 8], int8 weights in the two planes of activations, each times steps: float32 [rank],
-    applied to the MLP's input. None where the sketch is computed a sub-layer ahead, as `rank` more rows of the layer's
-    qkv matrix.
-    """
-
-    outward: Tensor
-    bias: Tensor
-    inward: Tensor | None = None
-    steps: Tensor | None = None
-
-    @property
-    def rank(self) -> int:
-        """Values of a sketch."""
-        return self.outward.shape[1]
-
-
-@dataclass(frozen=True, slots=True)
-class NeuronMlp:
-    """An MLP of which a draft computes chosen neurons.
-
-    threshold: float32 [1]. scores: float32 [neurons], written by each step. counters: int32 [2], zero between steps.
-
-    predictor: a LowRank beside whole codes of gate and up, or for planes float32 [neurons], how far a neuron reaches.
-    down: rows are neurons, their groups along the hidden width.
-    """
-
-    gate_up: DraftMatrix | PlaneMatrix
-    down: DraftMatrix
-    predictor: LowRank | Tensor
-    threshold: Tensor
-    scores: Tensor
-    counters: Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelLayer:
-    """Channel-major copies of a layer's matrices, and the limit of each input channel, float32 [K]."""
-
-    qkv: ChannelMatrix
-    gate_up: ChannelMatrix
-    down: ChannelMatrix
-    qkv_limits: Tensor
-    gate_up_limits: Tensor
-    down_limits: Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class RowTile:
-    """Neurons of a program, warps."""
-
-    block: int
-    warps: int
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnTile:
-    """Warps of a program, words of its tile (for a ChannelMatrix given by its packing), programs of a tile."""
-
-    rows: int
-    words: int
-    splits: int
-
-
-@dataclass(frozen=True, slots=True)
-class SparseTiles:
-    """Block sizes of the sparse kernels."""
-
-    gate_up: RowTile = RowTile(8, 8)
-    planes: RowTile = RowTile(8, 4)
-    down: ColumnTile = ColumnTile(4, 64, 24)
-    channels: dict[Role, ColumnTile] = field(default_factory=dict)
-
-    def of_channels(self, role: Role, groups: int) -> ColumnTile:
-        """For a channel-major matrix of so many groups of channels."""
-        return self.channels.get(role, ColumnTile(4, 64, triton.cdiv(groups, 4)))
 
 
 class SparseKernels(DraftKernels):
@@ -135,17 +44,7 @@ class SparseKernels(DraftKernels):
         """parts: for each layer of the model what replaces its kernels; None: none."""
         super().__init__(config, model, buffers, allowed)
         self._parts, self._sparse_tiles = parts, tiles or SparseTiles()
-        device, neurons, hidden = model.embedding.device, config.intermediate_size, config.hidden_size
-        self._neurons = neurons
-        self._chosen = torch.zeros(neurons, dtype=torch.int32, device=device)
-        self._sketch = torch.zeros(256, device=device)
-        self._plane_sums = torch.zeros(2, neurons, device=device)
-        self._activated = torch.zeros(neurons, device=device)
-        wide = max([1, *(_widest(part) for part in parts if isinstance(part, ChannelLayer))])
-        self._sums = torch.zeros(wide, device=device)
-        most_tiles = triton.cdiv(max(wide, hidden), 8 * 32) + 1
-        self._arrivals = torch.zeros(most_tiles, dtype=torch.int32, device=device)
-        self._down_squares = torch.zeros(most_tiles, device=device)
+        self._own, self._neurons = SparseBuffers(config, parts, model.embedding.device), config.intermediate_size
 
     def step(self, rows: int, sampled: SampledChoice | None = None) -> None:
         """A draft step as in DraftKernels, for one row. Raises ValueError for more."""
@@ -179,7 +78,7 @@ class SparseKernels(DraftKernels):
         else:
             self._matmul(Role.QKV, PROJECT, b.hidden, layer.qkv, 1, squares, parts, y=b.qkv)
         self._attention(layer, 1)
-        if isinstance(part, NeuronMlp) and _looks_ahead(part):
+        if isinstance(part, NeuronMlp) and part.looks_ahead:
             self._low_rank(part, self._ahead_sketch())
         self._residual(Role.OUTPUT, b.attended, layer.output, 1, b.attention_squares, layer.mlp_norm.gain)
 
@@ -193,9 +92,9 @@ class SparseKernels(DraftKernels):
 
     def _neuron_mlp(self, part: NeuronMlp, gain: Tensor) -> tuple[Tensor, int]:
         if isinstance(part.predictor, LowRank):
-            if not _looks_ahead(part):
+            if not part.looks_ahead:
                 self._sketch_of_input(part.predictor)
-                self._low_rank(part, self._sketch)
+                self._low_rank(part, self._own.sketch)
         else:
             self._plane_choice(part)
         self._neuron_gate_up(part)
@@ -206,7 +105,7 @@ class SparseKernels(DraftKernels):
         squares, parts = b.attention_squares, b.attention_parts
         self._channels(Role.GATE_UP, GATED, part.gate_up, part.gate_up_limits, squares, parts, part.down.factors)
         self._channels(Role.DOWN, RESIDUAL, part.down, part.down_limits, squares, parts, gain)
-        return self._down_squares, part.down.codes.shape[1] // part.down.tile
+        return self._own.down_squares, part.down.codes.shape[1] // part.down.tile
 
     def _ahead_sketch(self) -> Tensor:
         """Where the qkv product has left a sketch: behind its own columns."""
@@ -223,7 +122,7 @@ class SparseKernels(DraftKernels):
             predictor.inward,
             predictor.steps,
             b.attention_squares,
-            self._sketch,
+            self._own.sketch,
             self._config.rms_norm_eps,
             K=self._config.hidden_size,
             BLOCK_W=triton.next_power_of_2(words),
@@ -243,7 +142,7 @@ class SparseKernels(DraftKernels):
             part.predictor.bias,
             part.threshold,
             part.scores,
-            self._chosen,
+            self._own.chosen,
             part.counters,
             self._neurons,
             RANK=part.predictor.rank,
@@ -265,9 +164,9 @@ class SparseKernels(DraftKernels):
             part.predictor,
             part.threshold,
             b.attention_squares,
-            self._plane_sums,
+            self._own.plane_sums,
             part.scores,
-            self._chosen,
+            self._own.chosen,
             part.counters,
             self._neurons,
             self._config.rms_norm_eps,
@@ -295,12 +194,12 @@ class SparseKernels(DraftKernels):
             b.hidden[1],
             codes,
             matrix.groups,
-            self._plane_sums,
+            self._own.plane_sums,
             b.stream if bias is None else bias,
             b.attention_squares,
-            self._chosen,
+            self._own.chosen,
             part.counters,
-            self._activated,
+            self._own.activated,
             self._neurons,
             triton.cdiv(self._neurons, block),
             self._config.rms_norm_eps,
@@ -312,7 +211,7 @@ class SparseKernels(DraftKernels):
             GATED=not self._layer_norms,
             NORMED=not self._layer_norms,
             HAS_BIAS=bias is not None,
-            LOOKS_AHEAD=_looks_ahead(part),
+            LOOKS_AHEAD=part.looks_ahead,
             PARTS=b.attention_parts,
             PARTS_PADDED=triton.next_power_of_2(b.attention_parts),
             DEPENDENT=self._dependent,
@@ -325,17 +224,17 @@ class SparseKernels(DraftKernels):
         words = matrix.codes.shape[1]
         tiles = triton.cdiv(words, tile.words)
         neuron_down_kernel[(tiles, tile.splits)](
-            self._chosen,
+            self._own.chosen,
             part.counters,
-            self._activated,
+            self._own.activated,
             matrix.codes,
             matrix.groups,
             b.stream if matrix.bias is None else matrix.bias,
             gain,
             b.stream,
             *b.hidden,
-            self._down_squares,
-            self._arrivals,
+            self._own.down_squares,
+            self._own.arrivals,
             N=words * CODES_A_WORD,
             GROUP=words * CODES_A_WORD // matrix.groups.shape[1],
             ROWS=tile.rows,
@@ -348,7 +247,7 @@ class SparseKernels(DraftKernels):
             num_stages=1,
             **self._launch(),
         )
-        return self._down_squares, tiles
+        return self._own.down_squares, tiles
 
     def _channels(
         self,
@@ -372,13 +271,13 @@ class SparseKernels(DraftKernels):
             matrix.codes,
             matrix.groups,
             b.stream if matrix.bias is None else matrix.bias,
-            b.stream if epilogue == RESIDUAL else self._sums,
+            b.stream if epilogue == RESIDUAL else self._own.sums,
             b.qkv,
             b.stream if gain is None else gain,
             *y,
             squares,
-            self._down_squares,
-            self._arrivals,
+            self._own.down_squares,
+            self._own.arrivals,
             matrix.columns,
             self._config.rms_norm_eps,
             K=matrix.codes.shape[0],
@@ -398,11 +297,3 @@ class SparseKernels(DraftKernels):
             num_stages=1,
             **self._launch(),
         )
-
-
-def _looks_ahead(part: NeuronMlp) -> bool:
-    return isinstance(part.predictor, LowRank) and part.predictor.inward is None
-
-
-def _widest(layer: ChannelLayer) -> int:
-    return CODES_A_WORD * max(matrix.codes.shape[1] for matrix in (layer.qkv, layer.gate_up))

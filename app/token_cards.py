@@ -19,6 +19,7 @@ from app.ui.reply_view import ReplyView
 from app.ui.token_card import TokenCard
 from app.widgets.token_pointer import TokenPointer
 from app.widgets.token_spans import Span
+from app.widgets.token_text import TokenText
 from app.worker import Look
 from engine.candidates import Candidates
 from engine.recording import joined_ids
@@ -52,6 +53,7 @@ class TokenCards(QObject):
         self._host, self._chat, self._conversation, self._window = host, chat, conversation, window
         self._card: TokenCard | None = None
         self._target: _Target | None = None
+        self._ringed: TokenText | None = None
         self._look: int | None = None
         self._answers: OrderedDict[tuple[int, int, int], Candidates] = OrderedDict()
         self._linger = QTimer(self)
@@ -85,12 +87,20 @@ class TokenCards(QObject):
         target, self._target = self._target, None
         self._linger.stop()
         if target is None:
-            return False
+            return self._unring()
         if self.card.isAncestorOf(self._window.focusWidget() or self._window) or self.card.hasFocus():
             target.view.text.setFocus(Qt.FocusReason.OtherFocusReason)
         self.card.hide()
         selected = target.view.text.selected_cycle
         self.pointed.emit(None if selected is None else target.view.text.cycles[selected].record)
+        return True
+
+    def _unring(self) -> bool:
+        """Take the keyboard's ring off the token that has it; False where none has."""
+        ringed, self._ringed = self._ringed, None
+        if ringed is None:
+            return False
+        ringed.set_current(None)
         return True
 
     # Pointing
@@ -110,7 +120,12 @@ class TokenCards(QObject):
 
     @Slot(object)
     def _on_reached(self, span: Span) -> None:
-        """The keyboard moves: a card that is open goes along."""
+        """The keyboard moves: a card that is open goes along, and the ring that was in another reply is gone."""
+        pointer = self.sender()
+        text = pointer.parent() if pointer is not None else None
+        if isinstance(text, TokenText) and text is not self._ringed:
+            self._unring()
+            self._ringed = text
         if self.shown:
             self._show(self.sender(), span)
 
@@ -232,7 +247,7 @@ class TokenCards(QObject):
     @Slot()
     def _on_gone(self) -> None:
         """A reply is shown no more, or from its beginning."""
-        self._target = None
+        self._target = self._ringed = None
         self._linger.stop()
         if self._card is not None:
             self._card.hide()

@@ -160,7 +160,7 @@ def test_ghosts_of_what_is_taken_back_are_forgotten(stage: Stage) -> None:
     stage.replay.seek(9)
     stage.replay.seek(0.0)
     stage.view.set_keep_ghosts(False)
-    assert stage.view.text.toPlainText() == "" and not stage.view.text._ticks
+    assert stage.view.text.toPlainText() == "" and not stage.view.text._ghosts.ticks
     stage.replay.seek(0.3)
     stage.view.set_keep_ghosts(True)
     assert " was" in stage.view.text.toPlainText()

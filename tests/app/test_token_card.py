@@ -200,6 +200,19 @@ def test_the_keyboard_opens_walks_and_closes(benches: BenchMaker) -> None:
     assert view.timeline._selected == view.text.selected_cycle == 4
     bench.window.escape_action.trigger()
     assert not card.isVisible() and bench.window.focusWidget() is view.text
+    assert view.text.current is not None
+    bench.window.escape_action.trigger()
+    assert view.text.current is None and view.text.accessibleDescription() == view.counts.summary()
+
+
+def test_one_reply_has_the_ring(benches: BenchMaker) -> None:
+    bench = asked(benches)
+    bench.ask("And of Spain?")
+    first, second = bench.view.turns()[1], last(bench)
+    assert isinstance(first, ReplyView)
+    for view in (first, second):
+        bench.qtbot.keyClick(view.text, Qt.Key.Key_Left, ALT)
+    assert first.text.current is None and second.text.current is not None
 
 
 def test_escape_stops_a_reply_before_it_closes_the_card(benches: BenchMaker) -> None:

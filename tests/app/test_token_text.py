@@ -9,9 +9,10 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app import theme
+from app.widgets.ghosts import FADE_SECONDS
 from app.widgets.token_segments import LineKind, Segment
 from app.widgets.token_spans import SpanKind
-from app.widgets.token_text import FADE_SECONDS, TokenText
+from app.widgets.token_text import TokenText
 from app.widgets.token_words import describe
 from reply_builders import cycle, long_reply, sibling_cycle
 

@@ -15,7 +15,6 @@ from engine.cli.bench import bench
 from engine.cli.calibrate import calibrate
 from engine.cli.chat import chat
 from engine.cli.doctor import doctor
-from engine.cli.estimate import show_estimate
 from engine.cli.printer import ReplyPrinter
 from engine.cli.prove import prove
 from engine.cli.report import as_json, summary_line
@@ -87,6 +86,8 @@ def main(arguments: Sequence[str] | None = None, make_engine: Callable[[], Engin
         if options.command == "bench":
             return bench(options)
         if options.command == "estimate":
+            from engine.cli.estimate import show_estimate  # brings numpy, which --help need not wait for
+
             return show_estimate(options)
         StatusLine().show("Starting the engine")
         engine = make_engine()

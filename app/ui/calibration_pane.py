@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
@@ -22,7 +24,7 @@ class CalibrationPane(JobPane):
     """A window of its own beside the settings. `begin` starts a calibration; closing it stops a running one."""
 
     def __init__(self, host: EngineHost, parent: QWidget | None = None) -> None:
-        super().__init__(host, Command.CALIBRATE, HostState.CALIBRATING, parent)
+        super().__init__(host, Command.CALIBRATE, HostState.CALIBRATING, partial(host.calibrate, MINUTES), parent)
         self.setWindowTitle(self.tr("Calibrate"))
         self.about.setText(
             self.tr(
@@ -43,15 +45,10 @@ class CalibrationPane(JobPane):
         host.calibration_progress.connect(self._on_progress)
         host.calibration_ended.connect(self._on_ended)
 
-    @Slot()
-    def begin(self) -> bool:
-        """Start a calibration; False where the engine is not ready for one."""
-        if not self._host.calibrate(MINUTES):
-            return False
+    def _clear(self) -> None:
+        """See JobPane._clear."""
+        super()._clear()
         self.table.clear()
-        self.bar.setValue(0)
-        self._begun()
-        return True
 
     @Slot(object)
     def _on_progress(self, step: CalibrationProgress) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QFont
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
@@ -16,18 +18,28 @@ from app.widgets.icon_button import TextButton
 class JobPane(QDialog):
     """A window of its own over one kind of job; closing it stops a running one.
 
-    A pane says what the job is (title, `about`, the bar's name, the words of `again_button`), starts it in `begin`, and
-    calls `_begun` and `_settle` as it begins and ends.
+    A pane says what the job is (title, `about`, the bar's name, the words of `again_button`), takes what an earlier one
+    found away in `_clear`, and calls `_settle` as it ends.
 
     Signal: settled() when an outcome is shown.
     """
 
     settled = Signal()
 
-    def __init__(self, host: EngineHost, command: Command, state: HostState, parent: QWidget | None = None) -> None:
-        """command: the one that starts the job. state: the host's while it runs."""
+    def __init__(
+        self,
+        host: EngineHost,
+        command: Command,
+        state: HostState,
+        start: Callable[[], bool],
+        parent: QWidget | None = None,
+    ) -> None:
+        """command, start: the one that starts the job, and how; false where the engine is not ready for it.
+
+        state: the host's while it runs.
+        """
         super().__init__(parent)
-        self._host, self._command, self._state = host, command, state
+        self._host, self._command, self._state, self._start = host, command, state, start
         self._running = False
         self.about = _wrapped(ToneLabel("", "text2"))
         self.bar = QProgressBar()
@@ -52,7 +64,13 @@ class JobPane(QDialog):
     @Slot()
     def begin(self) -> bool:
         """Start the job; False where the engine is not ready for it."""
-        raise NotImplementedError
+        if not self._start():
+            return False
+        self._clear()
+        self.outcome.setText("")
+        self.progress.setText(self.tr("Starting…"))
+        self._set_running(True)
+        return True
 
     def reject(self) -> None:
         """Close; a running job is stopped."""
@@ -82,10 +100,9 @@ class JobPane(QDialog):
             self._running = False
             self.hide()
 
-    def _begun(self) -> None:
-        self.outcome.setText("")
-        self.progress.setText(self.tr("Starting…"))
-        self._set_running(True)
+    def _clear(self) -> None:
+        """Take away what an earlier job left."""
+        self.bar.setValue(0)
 
     def _settle(self, sentence: str, tone: str) -> None:
         self.outcome.set_tone(tone)

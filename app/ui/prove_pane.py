@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QGridLayout, QWidget
 
@@ -21,7 +23,7 @@ class ProvePane(JobPane):
     """A small window beside the chat. `begin` starts a proof of `TOKENS` tokens; closing it stops a running one."""
 
     def __init__(self, host: EngineHost, parent: QWidget | None = None) -> None:
-        super().__init__(host, Command.PROVE, HostState.PROVING, parent)
+        super().__init__(host, Command.PROVE, HostState.PROVING, partial(host.prove, TOKENS), parent)
         self.setWindowTitle(self.tr("Prove it"))
         self.about.setText(
             self.tr(
@@ -48,17 +50,12 @@ class ProvePane(JobPane):
         """What is shown of each finished prompt."""
         return [label.text() for label in self._found]
 
-    @Slot()
-    def begin(self) -> bool:
-        """Start a proof; False where the engine is not ready for one."""
-        if not self._host.prove(TOKENS):
-            return False
+    def _clear(self) -> None:
+        """See JobPane._clear."""
         for label in self._found:
             label.deleteLater()
         self._found.clear()
         self.bar.setRange(0, 0)
-        self._begun()
-        return True
 
     @Slot(object)
     def _on_progress(self, step: ProofProgress) -> None:

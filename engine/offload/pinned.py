@@ -49,11 +49,6 @@ class PinnedBuffer:
         if self._pinned is not None:
             self._pinned()
 
-    @property
-    def pinned(self) -> bool:
-        """Whether the driver holds it."""
-        return self._pinned is not None and self._pinned.alive
-
     def _register(self) -> weakref.finalize[..., mmap.mmap] | None:
         """What unregisters the memory, at the latest when the last view of it has gone; None where it was refused."""
         if not torch.cuda.is_available():

@@ -104,12 +104,14 @@ class VerdictCard(QWidget):
         self._show_action(verdict.action)
         self.explain_button.setVisible(bool(verdict.facts))
         self.explanation.show_facts(verdict.facts)
+        if (layout := self.layout()) is not None:
+            layout.activate()  # or the next picture would still have the room of the words before
 
     def _show_action(self, action: Action | None) -> None:
-        self.button.setVisible(action is not None)
         if action is not None:
             self.button.setText(shown(action.label))
             self.button.setAccessibleName(shown(action.label))
+        self.button.setVisible(action is not None)  # last, so that it is never laid out for other words
 
     @Slot()
     def _on_clicked(self) -> None:

@@ -17,7 +17,7 @@ def QT_TRANSLATE_NOOP(context: str, text: str) -> str:
 class Declaration:
     """What the settings page needs to know of one setting.
 
-    kind: the editor: "switch", "choice", "list", "slider", "number", "seed", "text", "path" or "hidden".
+    kind: the editor: "switch", "choice", "list", "slider", "number", "seed", "text", "path", "budget" or "hidden".
     low, high, step: the range of a number; percent shows 0 to 1 as 0 to 100 %.
     choices: (value, label) pairs of a choice.
     reload: the model must be loaded again before a change counts.

@@ -19,6 +19,8 @@ from app.worker import (
     EngineWorker,
     LoadStep,
     Look,
+    Moved,
+    MoveStep,
     Outcome,
     ProofStep,
     ReplyEvent,
@@ -26,11 +28,13 @@ from app.worker import (
     WorkerMessage,
 )
 from engine.memory.report import KvMemory
+from engine.probes.reading import Measure
 from engine.proof import ProofReport
 from engine.records import LoadProgress, ModelInfo
 from engine.settings import GenerateRequest, LoadOptions
 
 if TYPE_CHECKING:
+    from engine.offload.basis import Basis
     from engine.offload.report import Offload  # imports numpy, for which the first paint does not wait
 
 DRAIN_MS = 33
@@ -54,6 +58,8 @@ class EngineHost(QObject):
     when a reply failed before its first event; proof_progress(ProofProgress); proof_ended(ProofReport);
     calibration_progress(CalibrationProgress); calibration_ended(CalibrationReport), with `info` telling the new recipe;
     seen(look_id, Candidates or None, sentence) when a look at a token is over: what was found, or why nothing was;
+    move_progress(LoadProgress) and moved(sentence, reload) while parts of the model move for another budget and once
+    they have: the sentence is empty, or says why all lies as before; reload: loading again would bring it about;
     failed(sentence, details) for everything a user must be told.
     """
 
@@ -68,6 +74,8 @@ class EngineHost(QObject):
     calibration_progress = Signal(object)
     calibration_ended = Signal(object)
     seen = Signal(int, object, str)
+    move_progress = Signal(object)
+    moved = Signal(str, bool)
     failed = Signal(str, str)
 
     _load_asked = Signal(int, str, object)
@@ -75,6 +83,7 @@ class EngineHost(QObject):
     _proof_asked = Signal(int, int)
     _calibration_asked = Signal(int, float)
     _look_asked = Signal(int, object)
+    _budget_asked = Signal(int)
     _unload_asked = Signal(int)
     _close_asked = Signal()
 
@@ -91,6 +100,7 @@ class EngineHost(QObject):
         self._info: ModelInfo | None = None
         self._next_id = 0
         self._looking = False
+        self._moves, self._moving = 0, False
         self._on_hung = on_hung
         self._close_wait_ms = close_wait_ms
         self._messages: SimpleQueue[WorkerMessage] = SimpleQueue()
@@ -106,6 +116,7 @@ class EngineHost(QObject):
         self._proof_asked.connect(self._worker.prove)
         self._calibration_asked.connect(self._worker.calibrate)
         self._look_asked.connect(self._worker.inspect)
+        self._budget_asked.connect(self._worker.settle_budget)
         self._unload_asked.connect(self._worker.unload)
         self._close_asked.connect(self._worker.close)
         self._thread.start()
@@ -171,6 +182,18 @@ class EngineHost(QObject):
         self._look_asked.emit(self._next_id, look)
         return self._next_id
 
+    def use_budget(self, budget_bytes: int | None) -> bool:
+        """Have the loaded model take at most so much of the device's memory, None for all that is free; also while a
+        reply is being written. False without a model, and during a load, whose end puts it right."""
+        if self._info is None or self._state in (HostState.LOADING, HostState.UNLOADING, HostState.CLOSED):
+            return False
+        self._moves += 1
+        self._moving = True
+        self._run_timer()
+        self._worker.ask_budget(self._moves, budget_bytes)
+        self._budget_asked.emit(self._moves)
+        return True
+
     def stop(self) -> bool:
         """Stop the running reply, proof or calibration; False when there is none. What is written or compared stays."""
         state = next_state(self._state, Command.STOP)
@@ -192,7 +215,7 @@ class EngineHost(QObject):
         state = next_state(self._state, Command.CLOSE)
         if state is None:
             return False
-        self._looking = False
+        self._looking = self._moving = False
         self._timer.stop()
         if not self.cancel_load():
             self._halt_reply()
@@ -215,6 +238,16 @@ class EngineHost(QObject):
         """How the model's parts lie; None without a model, or where all of it is in one memory. Any thread."""
         engine = self._worker.engine
         return None if engine is None else engine.offload()
+
+    def basis(self) -> Basis | None:
+        """What forecasts for the loaded model rest on; None without one. Any thread."""
+        engine = self._worker.engine
+        return None if engine is None else engine.basis()
+
+    def peak(self) -> Measure | None:
+        """The most memory that the loaded model has taken; None without an engine. Any thread."""
+        engine = self._worker.engine
+        return None if engine is None else engine.peak()
 
     def _begin(self, command: Command) -> bool:
         state = next_state(self._state, command)
@@ -243,7 +276,7 @@ class EngineHost(QObject):
         return changed
 
     def _run_timer(self) -> None:
-        wanted = self._state.under_way or self._looking
+        wanted = self._state.under_way or self._looking or self._moving
         if wanted and not self._timer.isActive():
             self._timer.start()
         elif not wanted:
@@ -272,6 +305,8 @@ class EngineHost(QObject):
                 self.calibration_progress.emit(message.progress)
             elif isinstance(message, Seen):
                 self._show_seen(message)
+            elif isinstance(message, MoveStep | Moved):
+                self._show_move(message)
             elif isinstance(message, Outcome):
                 self._settle(message)
             if time.perf_counter() > deadline:
@@ -291,6 +326,16 @@ class EngineHost(QObject):
             self._run_timer()
             self.seen.emit(seen.command_id, seen.found, seen.sentence)
 
+    def _show_move(self, message: MoveStep | Moved) -> None:
+        if not self._moving or message.number != self._moves:
+            return
+        if isinstance(message, MoveStep):
+            self.move_progress.emit(message.progress)
+            return
+        self._moving = False
+        self._run_timer()
+        self.moved.emit(message.sentence, message.reload)
+
     def _show_step(self, step: LoadStep) -> None:
         progress: LoadProgress = step.progress
         self.load_progress.emit(progress)
@@ -300,6 +345,8 @@ class EngineHost(QObject):
             return
         had_model = self._info is not None
         self._info = outcome.info
+        if self._info is None:
+            self._moving = False  # nothing is left to move
         state = after_answer(self._state, outcome.answer)
         changed = self._set_state(state)
         if outcome.answer is Answer.LOADED and self._info is not None:

@@ -5,6 +5,7 @@ Names and reasons are written in English here and translated when they are shown
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.declaration import QT_TRANSLATE_NOOP
@@ -44,6 +45,15 @@ NO_MODEL = QT_TRANSLATE_NOOP("Memory", "No model is loaded.")
 KV_PARTS = ((KV_USED, "kv_used"), (KV_MAPPED, "kv_mapped"))
 
 
+def size_text(size: float) -> str:
+    """Bytes for people: "5.5 GiB", "257 MiB", "512 KiB", "0 B"."""
+    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size >= scale * 0.9995:
+            value = size / scale
+            return f"{value:.1f} {unit}" if value < 9.95 else f"{value:.0f} {unit}"
+    return f"{size:.0f} B"
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryPart:
     """One piece of the bar and one row of its list. role: its colour. bytes None: not known, and `reason` says why.
@@ -65,7 +75,7 @@ class MemoryPicture:
     """The memory of the model's card, or RAM where it is on none. `own`: what this program takes of `total`, in bytes.
 
     The parts that are known, with what is free, never exceed the total. budget: what this program's model may take,
-    in bytes; None where none was set.
+    in bytes; None where none was set. figure: how sizes are written.
     """
 
     on_card: bool
@@ -73,6 +83,7 @@ class MemoryPicture:
     own: Measure
     parts: tuple[MemoryPart, ...]
     budget: float | None = None
+    figure: Callable[[float], str] = size_text
 
 
 def memory_picture(sample: Sample, info: ModelInfo | None) -> MemoryPicture:
@@ -149,12 +160,3 @@ def _sum(one: Measure, other: Measure) -> Measure:
     if one.value is None or other.value is None:
         return Measure(None, one.reason or other.reason)
     return Measure(one.value + other.value)
-
-
-def size_text(size: float) -> str:
-    """Bytes for people: "5.5 GiB", "257 MiB", "512 KiB", "0 B"."""
-    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size >= scale * 0.9995:
-            value = size / scale
-            return f"{value:.1f} {unit}" if value < 9.95 else f"{value:.0f} {unit}"
-    return f"{size:.0f} B"

@@ -14,7 +14,7 @@ from engine.records import ModelInfo
 
 RECENT = 6
 STARTER = "starter"
-LOADED_WITH = ("context", "virtual_memory", "budget_gb")  # settings that count from the next load on
+LOADED_WITH = ("context", "virtual_memory")  # settings that count from the next load on
 
 
 class ModelController(QObject):
@@ -52,6 +52,11 @@ class ModelController(QObject):
             self._pending = model
             if not self._host.cancel_load():
                 self._host.stop()
+
+    @Slot()
+    def load_again(self) -> None:
+        """Load the model that is there, or that could not be loaded, with the settings as they are now."""
+        self.load(self._asked or self._settings.current.model)
 
     @Slot()
     def cancel(self) -> None:

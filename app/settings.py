@@ -13,7 +13,7 @@ from app.declaration import APPEARANCE, HIDDEN, MODEL, PROMPT, QT_TRANSLATE_NOOP
 from app.skipping import spread_over
 from engine.recipe import Recipe
 from engine.records import ModelInfo
-from engine.settings import LoadOptions, Sampling, Speculation
+from engine.settings import MOST_BUDGET_GB, LoadOptions, Sampling, Speculation
 
 
 def _setting(default: Any, declaration: Declaration) -> Any:
@@ -77,12 +77,9 @@ class AppSettings:
                 "Settings", "Of the card, or of RAM without one. Parts that do not fit are streamed; no token changes."
             ),
             MODEL,
-            "list",
-            choices=(
-                (0.0, QT_TRANSLATE_NOOP("Settings", "What is free")),
-                *((float(size), f"{size} GB") for size in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48)),
-            ),
-            reload=True,
+            "budget",
+            low=0.0,
+            high=MOST_BUDGET_GB,
         ),
     )
     speculation: bool = _setting(True, draft.SPECULATION)

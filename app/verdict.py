@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Any
 
 from app.declaration import QT_TRANSLATE_NOOP
-from app.settings import AppSettings, declaration
+from app.settings import AppSettings
 from app.verdict_facts import Fact, explain
 from app.words import Words, factor, one, percent, two, words
 from engine.profile import Profile, break_even_acceptance
@@ -23,6 +23,7 @@ from engine.statistics import ReplyStatistics
 from engine.what_if import WhatIf, best_length
 
 LONGEST = 150  # characters of the sentence
+BUDGETS_GB = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 24.0, 32.0, 48.0)  # that are proposed
 FEWEST_CYCLES = 8  # that drafted, before anything is said about why
 WORTH_SAYING = 1.05  # a change that promises less is not proposed
 WAITING = 0.15  # share of the time from which the wait for transfers is the reason
@@ -247,7 +248,7 @@ def _more_budget(situation: Situation, now: ReplyStatistics) -> _Raised | None:
     if streaming is None or not streaming.parts:
         return None
     total, best = sum(streaming.parts), None
-    for choice, _ in declaration("budget_gb").choices:
+    for choice in BUDGETS_GB:
         more = choice * GB - streaming.budget
         if not 0 < more <= streaming.free:
             continue

@@ -14,13 +14,15 @@ from PySide6.QtCore import QObject, QThread, Slot
 from app.states import Answer
 from engine.calibration.report import CalibrationProgress, CalibrationReport
 from engine.candidates import Candidates
-from engine.errors import LoadCancelled, SpecularError
+from engine.errors import LoadCancelled, ReloadNeeded, SpecularError
 from engine.memory.report import KvMemory
+from engine.probes.reading import Measure
 from engine.proof import ProofProgress, ProofReport
 from engine.records import Event, Finished, LoadProgress, ModelInfo, StopReason
 from engine.settings import GenerateRequest, LoadOptions, Message
 
 if TYPE_CHECKING:
+    from engine.offload.basis import Basis
     from engine.offload.report import Offload  # imports numpy, for which the first paint does not wait
 
 
@@ -64,6 +66,19 @@ class EngineLike(Protocol):
     def memory(self) -> KvMemory | None: ...
 
     def offload(self) -> Offload | None: ...
+
+    def ask_budget(
+        self,
+        budget_bytes: int | None,
+        progress: Callable[[LoadProgress], None] = ...,
+        done: Callable[[SpecularError | None], None] = ...,
+    ) -> None: ...
+
+    def settle_budget(self) -> None: ...
+
+    def basis(self) -> Basis | None: ...
+
+    def peak(self) -> Measure: ...
 
     def unload(self) -> None: ...
 
@@ -127,6 +142,26 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveStep:
+    """Parts of the model are being moved for budget number `number`, and it has come this far."""
+
+    number: int
+    progress: LoadProgress
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Budget number `number` is in force, or `sentence` says why the one before still is.
+
+    reload: loading the model again would bring it about.
+    """
+
+    number: int
+    sentence: str = ""
+    reload: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """A command is over. `sentence` and `details` are set where it failed; `info` is the model now loaded.
 
@@ -142,7 +177,7 @@ class Outcome:
     report: ProofReport | CalibrationReport | None = None
 
 
-WorkerMessage = LoadStep | ReplyEvent | ProofStep | CalibrationStep | Seen | Outcome
+WorkerMessage = LoadStep | ReplyEvent | ProofStep | CalibrationStep | Seen | MoveStep | Moved | Outcome
 
 FAULT_SENTENCE = "Unexpected fault in the engine: {cause}."
 STARTING = "Starting the engine"
@@ -173,8 +208,29 @@ class EngineWorker(QObject):
 
     @property
     def engine(self) -> EngineLike | None:
-        """The engine once it exists. Of it, other threads may call stop(), cancel_load(), memory() and offload()."""
+        """The engine once it exists. Of it, other threads may call stop(), cancel_load(), ask_budget(), basis() and
+        what only looks: memory(), offload() and peak()."""
         return self._engine
+
+    def ask_budget(self, number: int, budget_bytes: int | None) -> None:
+        """Have the engine take up a budget between two cycles; `settle_budget` sees to it where no reply is running.
+        From the window's thread."""
+
+        def done(error: SpecularError | None) -> None:
+            self._messages.put(Moved(number, str(error or ""), isinstance(error, ReloadNeeded)))
+
+        if self._engine is not None:
+            self._engine.ask_budget(budget_bytes, lambda step: self._messages.put(MoveStep(number, step)), done)
+
+    @Slot(int)
+    def settle_budget(self, number: int) -> None:
+        """Carry out a budget that was asked for and that no cycle has taken up."""
+        try:
+            if self._engine is not None:
+                self._engine.settle_budget()
+        except Exception as error:  # as below: the model is still there, and the next reply will tell if it is sound
+            traceback.print_exc()
+            self._messages.put(Moved(number, fault_sentence(error)))
 
     @Slot(int, str, object)
     def load(self, command_id: int, model: str, options: LoadOptions) -> None:

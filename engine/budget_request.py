@@ -16,6 +16,7 @@ from engine.records import LoadProgress
 class _Wanted:
     bytes: int | None
     progress: Callable[[LoadProgress], None]
+    done: Callable[[SpecularError | None], None]
 
 
 class BudgetRequest:
@@ -26,10 +27,18 @@ class BudgetRequest:
         self._wanted: _Wanted | None = None
         self.refused: str | None = None
 
-    def ask(self, budget: int | None, progress: Callable[[LoadProgress], None]) -> None:
-        """For bytes of the fast memory, None for all that is free; an earlier request is forgotten. Any thread."""
+    def ask(
+        self,
+        budget: int | None,
+        progress: Callable[[LoadProgress], None],
+        done: Callable[[SpecularError | None], None] = lambda _: None,
+    ) -> None:
+        """For bytes of the fast memory, None for all that is free; an earlier request is forgotten. Any thread.
+
+        done: called by whoever carries it out, with None or with why it could not be; not of a request forgotten.
+        """
         with self._lock:
-            self._wanted = _Wanted(budget, progress)
+            self._wanted = _Wanted(budget, progress, done)
 
     def forget(self) -> None:
         """The model it was about is gone."""
@@ -48,7 +57,9 @@ class BudgetRequest:
             _move(loaded, wanted)
         except SpecularError as error:
             self.refused = str(error)
+            wanted.done(error)
             raise
+        wanted.done(None)
 
     def try_to(self, loaded: LoadedModel) -> None:
         """As carry_out, inside a reply, which goes on where it cannot be; `refused` then says why."""

@@ -26,11 +26,14 @@ from engine.errors import (
 )
 from engine.files.resolve import SizeEstimate, estimate_bytes
 from engine.find_candidates import find_candidates
+from engine.memory.peak import PeakMeter
 from engine.memory.report import KvMemory
 from engine.model.fault import located
-from engine.model.loaded import LoadedModel, load_model
+from engine.model.loaded import LoadedModel, basis_of, load_model
 from engine.model.observed import PassObserver, observe
+from engine.offload.basis import Basis
 from engine.offload.report import Offload
+from engine.probes.reading import Measure
 from engine.proof import ProofProgress, ProofReport
 from engine.prove import prove
 from engine.prove_prompts import PROMPTS, ProofPrompt
@@ -49,6 +52,7 @@ class Engine:
     def __init__(self) -> None:
         self._loaded: LoadedModel | None = None
         self._budget = BudgetRequest()
+        self._peak = PeakMeter()
         self._stop = threading.Event()
         self._cancel = threading.Event()
         self._busy = False
@@ -80,6 +84,7 @@ class Engine:
         self._require_idle()
         self._cancel.clear()
         self._busy = True
+        peak = PeakMeter()
         try:
             loaded = load_model(
                 model,
@@ -101,7 +106,8 @@ class Engine:
         finally:
             self._busy = False
         self.unload()
-        self._loaded = loaded
+        peak.of_card(loaded.info.card)
+        self._loaded, self._peak = loaded, peak
         return loaded.info
 
     def cancel_load(self) -> None:
@@ -196,6 +202,35 @@ class Engine:
         self._budget.ask(budget_bytes, progress)
         if not self._busy:
             self._budget.carry_out(loaded)
+
+    def ask_budget(
+        self,
+        budget_bytes: int | None,
+        progress: Callable[[LoadProgress], None] = lambda _: None,
+        done: Callable[[SpecularError | None], None] = lambda _: None,
+    ) -> None:
+        """As use_budget, from any thread and at any moment: it happens between two cycles of a reply, or when the
+        owner next calls settle_budget. A newer request takes the place of one that has not been carried out.
+
+        done: called in the owner's thread with None once it is in force, or with why it is not: ReloadNeeded where
+        only loading the model again can bring it about.
+        """
+        self._budget.ask(budget_bytes, progress, done)
+
+    def settle_budget(self) -> None:
+        """Carry out what ask_budget left to be done, if anything. Without a model, or during a reply, nothing."""
+        if self._loaded is not None and not self._busy:
+            self._budget.try_to(self._loaded)
+
+    def basis(self) -> Basis | None:
+        """What forecasts of other budgets for the loaded model rest on; None without one. Any thread."""
+        loaded = self._loaded
+        return None if loaded is None else basis_of(loaded)
+
+    def peak(self) -> Measure:
+        """The most bytes of the device's memory that the program has taken for the model since its load began. Any
+        thread."""
+        return self._peak.read() if self._loaded is not None else Measure(None, "No model is loaded.")
 
     def offload(self) -> Offload | None:
         """How the model's parts lie; None without a model, or where all of it is in one memory. Any thread."""

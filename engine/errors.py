@@ -23,6 +23,10 @@ class BadSetting(SpecularError):
     """A setting has a value outside its range; the text names the setting, the value and the range."""
 
 
+class ReloadNeeded(BadSetting):
+    """A setting can change for this model only by loading it again; all is as before."""
+
+
 class TemplateError(SpecularError):
     """A chat template failed, was unsafe or took too long; the text names the cause."""
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget
 
+from app.budget_controller import BudgetController
 from app.chat_controller import ChatController
 from app.cockpit_controller import CockpitController
 from app.comparisons import Comparisons
@@ -33,12 +35,14 @@ from app.ui.model_dialogs import ask_file, ask_folder, ask_replay
 from app.ui.model_drop import ModelDrop
 from app.ui.notices import Notices
 from app.ui.panel import beside, stacked
-from app.ui.settings_page import SettingsPage
 from app.ui.side_bar import SideBar
 from app.ui.status_line import StatusLine
 from app.ui.top_bar import TopBar
 from engine.files import starter
 from engine.records import ModelInfo
+
+if TYPE_CHECKING:
+    from app.ui.settings_page import SettingsPage
 
 SIDEBAR_FROM = 1000
 COCKPIT_FROM = 1280
@@ -79,6 +83,7 @@ class MainWindow(QMainWindow):
         self.fetch = StarterFetch(self)
         self.notices = Notices(self.view, self.fetch, self)
         self.models = ModelController(host, settings, starter_installed, self)
+        self.budget = BudgetController(host, settings, self.models, self)
         self.chat = ChatController(host, settings, self.view, self.composer, self)
         self.replays = Replays(self.chat, self.notices, self)
         below = centred(self.composer, bottom=SPACING_WIDE)
@@ -163,6 +168,8 @@ class MainWindow(QMainWindow):
         self._settings.changed.connect(self._on_setting)
         self._settings.not_kept.connect(self.notices.tell)
         self.profiles.not_kept.connect(self.notices.tell)
+        self.budget.told.connect(self.notices.budget_refused)
+        self.notices.load_again.connect(self.models.load_again)
 
     def _restore(self) -> None:
         """Everything the window shows of what was there before it."""
@@ -181,6 +188,8 @@ class MainWindow(QMainWindow):
     def settings_page(self) -> SettingsPage:
         """The settings page, made when it is first wanted: the first paint does not wait for it."""
         if self._settings_page is None:
+            from app.ui.settings_page import SettingsPage  # imports numpy
+
             page = self._settings_page = SettingsPage(self._settings)
             page.set_wide(self._wide)
             page.back.connect(self.show_chat)
@@ -188,6 +197,7 @@ class MainWindow(QMainWindow):
             page.open_file.connect(self.choose_file)
             page.load_starter.connect(self.load_starter)
             page.pane.calibrate.connect(self.jobs.calibrate)
+            self.budget.serve(page.pane.budget)
             page.pane.show_model(self._host.info)
             page.pane.show_state(self._host.state)
             self._stack.addWidget(page)

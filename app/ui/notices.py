@@ -10,9 +10,10 @@ from app.ui.conversation_view import ConversationView
 
 
 class Notices(QObject):
-    """One banner at a time. load_starter() when its button asks for the starter model."""
+    """One banner at a time. load_starter() when its button asks for the starter model, load_again() for the present."""
 
     load_starter = Signal()
+    load_again = Signal()
 
     def __init__(self, view: ConversationView, fetch: StarterFetch, window: QWidget) -> None:
         super().__init__(window)
@@ -29,6 +30,11 @@ class Notices(QObject):
     def tell(self, sentence: str) -> None:
         """A sentence without anything to do."""
         self._show(sentence, "", "")
+
+    @Slot(str, bool)
+    def budget_refused(self, sentence: str, reload: bool) -> None:
+        """A memory budget is not in force; `reload`: loading the model again would help."""
+        self._show(sentence, self.tr("Load again") if reload else "", "again")
 
     def failed(self, sentence: str, details: str, *, offer_starter: bool = False) -> None:
         """An error; its traceback, if any, behind a button, or else the starter model where it was the first load."""
@@ -70,6 +76,9 @@ class Notices(QObject):
         action = self._action
         if action == "details":
             self._show_details()
+        elif action == "again":
+            self._view.hide_banner()
+            self.load_again.emit()
         elif action == "starter":
             self._view.hide_banner()
             self.load_starter.emit()

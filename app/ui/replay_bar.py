@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QSlider, QStyle, QWidget
 from app.replay import SPEEDS, Replay
 from app.theme import PX_LABEL, RADIUS_CARD, SPACING_INNER, SPACING_PART, active, is_theme_change
 from app.ui.panel import Tag, ToneLabel
-from app.ui.setting_editors import WheelGuard
+from app.ui.wheel_guard import WheelGuard
 from app.widgets.icon_button import HIT_SMALL, IconButton
 
 MILLI = 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import (
     QComboBox,
@@ -20,8 +20,10 @@ from PySide6.QtWidgets import (
 
 from app.declaration import Declaration
 from app.theme import PX_CONTROL, SPACING_BLOCK
+from app.ui.budget_editor import BudgetEditor
 from app.ui.panel import ElidedLabel, ToneLabel
 from app.ui.switches import Segmented, Switch
+from app.ui.wheel_guard import guard
 
 
 def words(text: str) -> str:
@@ -41,21 +43,6 @@ def format_value(declared: Declaration, value: Any) -> str:
     if declared.percent:
         return f"{round(value * 100)} %"
     return f"{value:.2f}" if isinstance(value, float) else f"{value:,}".replace(",", "\u202f")
-
-
-class WheelGuard(QObject):
-    """Lets the wheel scroll the page over a control that has no focus, instead of changing a value by accident."""
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Wheel and isinstance(watched, QWidget) and not watched.hasFocus():
-            event.ignore()
-            return True
-        return False
-
-
-def _guard(control: QWidget) -> None:
-    control.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-    control.installEventFilter(WheelGuard(control))
 
 
 class SliderEditor(QWidget):
@@ -80,7 +67,7 @@ class SliderEditor(QWidget):
         row.addWidget(self.slider, 1)
         row.addWidget(self._shown)
         self.setFocusProxy(self.slider)
-        _guard(self.slider)
+        guard(self.slider)
         self.slider.valueChanged.connect(self._on_moved)
 
     def _value(self) -> float | int:
@@ -118,7 +105,7 @@ class NumberEditor(QSpinBox):
         self.setRange(int(declared.low), int(declared.high))
         self.setKeyboardTracking(False)
         self.lineEdit().setTextMargins(6, 0, 0, 0)
-        _guard(self)
+        guard(self)
         self.valueChanged.connect(self._on_changed)
 
     @Slot(int)
@@ -168,7 +155,7 @@ class ListEditor(QComboBox):
         super().__init__(parent)
         for value, label in declared.choices:
             self.addItem(words(label), value)
-        _guard(self)
+        guard(self)
         self.activated.connect(self._on_activated)
 
     @Slot(int)
@@ -246,5 +233,6 @@ def make_editor(declared: Declaration, default: Any) -> Any:
         "seed": lambda: SeedEditor(declared),
         "text": TextEditor,
         "path": PathEditor,
+        "budget": BudgetEditor,
     }
     return makers[declared.kind]()

@@ -27,6 +27,8 @@ def help_text(declared: Declaration, default: Any) -> str:
         high = _short(declared, _like(default, declared.high))
         text = QCoreApplication.translate("Settings", "{low} to {high}, default {default}.")
         parts.append(text.format(low=low, high=high, default=_short(declared, default)))
+    elif declared.kind == "budget":
+        parts.append(QCoreApplication.translate("Settings", "Default: what is free."))
     elif declared.kind in ("switch", "choice", "list"):
         text = QCoreApplication.translate("Settings", "Default: {default}.")
         parts.append(text.format(default=format_value(declared, default)))
@@ -78,7 +80,8 @@ class SettingRow(QWidget):
         text.setSpacing(2)
         text.addLayout(heading)
         text.addWidget(self._help)
-        if declared.kind == "text":
+        tall = declared.kind in ("text", "budget")
+        if tall:
             row: QVBoxLayout | QHBoxLayout = QVBoxLayout(self)
             row.addLayout(text)
             row.addWidget(self.editor)
@@ -87,7 +90,7 @@ class SettingRow(QWidget):
             row.addLayout(text, 1)
             row.addWidget(self._boxed(declared), 0, Qt.AlignmentFlag.AlignVCenter)
         row.setContentsMargins(SPACING_WIDE, 9, SPACING_WIDE, 9)
-        row.setSpacing(SPACING_WIDE if declared.kind != "text" else SPACING_PART)
+        row.setSpacing(SPACING_PART if tall else SPACING_WIDE)
 
     def _boxed(self, declared: Declaration) -> QWidget:
         """The control in its column; a switch stands at the column's right edge."""

@@ -14,6 +14,7 @@ from app.live_settings import LiveSettings
 from app.settings import declaration, names
 from app.states import HostState
 from app.theme import PX_CONTROL, PX_LABEL, PX_TEXT, SPACING_PART, SPACING_TURN, SPACING_WIDE
+from app.ui.budget_editor import BudgetEditor
 from app.ui.calibration_row import CalibrationRow
 from app.ui.panel import Panel, ToneLabel
 from app.ui.setting_editors import PathEditor, words
@@ -167,6 +168,13 @@ class SettingsPane(Panel):
     def row(self, name: str) -> SettingRow:
         """The row of a setting. Raises KeyError for one that is not shown."""
         return self._rows[name]
+
+    @property
+    def budget(self) -> BudgetEditor:
+        """The editor of the memory budget."""
+        editor = self._rows["budget_gb"].editor
+        assert isinstance(editor, BudgetEditor)
+        return editor
 
     def show_group(self, group: str) -> None:
         """Scroll a group to the top, as soon as the page has its final height."""

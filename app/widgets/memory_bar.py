@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QFontMetricsF, QHelpEvent, QPainter, QPainterPath, QPen, QResizeEvent
@@ -24,17 +25,17 @@ def translated(text: str) -> str:
     return QCoreApplication.translate("Memory", text) if text else ""
 
 
-def figure_of(part: MemoryPart) -> str:
+def figure_of(part: MemoryPart, figure: Callable[[float], str] = size_text) -> str:
     """The part's size, or n/a."""
-    return size_text(part.bytes) if part.bytes is not None else QCoreApplication.translate("Memory", "n/a")
+    return figure(part.bytes) if part.bytes is not None else QCoreApplication.translate("Memory", "n/a")
 
 
-def tooltip_of(part: MemoryPart) -> str:
+def tooltip_of(part: MemoryPart, figure: Callable[[float], str] = size_text) -> str:
     """Name, size, what it is or why it is not known."""
     words = translated(part.help).replace("{reason}", translated(part.reason))
     if part.bytes is None:
         words = translated(part.reason)
-    return f"{translated(part.name)}: {figure_of(part)}" + (f"\n{words}" if words else "")
+    return f"{translated(part.name)}: {figure_of(part, figure)}" + (f"\n{words}" if words else "")
 
 
 class MemoryBar(PaintedWidget):
@@ -52,7 +53,9 @@ class MemoryBar(PaintedWidget):
         if picture != self._picture_shown:
             self._picture_shown = picture
             parts = picture.parts if picture is not None else ()
-            self.setAccessibleDescription(", ".join(f"{translated(part.name)} {figure_of(part)}" for part in parts))
+            figure = picture.figure if picture is not None else size_text
+            texts = (f"{translated(part.name)} {figure_of(part, figure)}" for part in parts)
+            self.setAccessibleDescription(", ".join(texts))
             self.redraw()
 
     def pieces(self) -> list[tuple[MemoryPart, QRectF]]:
@@ -103,7 +106,7 @@ class MemoryBar(PaintedWidget):
             picture = self._picture_shown
             if not found and picture is not None:
                 found = [part for part in picture.parts if part.name == FREE]
-            _show_tooltip(event, found, self)
+            _show_tooltip(event, found, self, picture.figure if picture is not None else size_text)
             return True
         return super().event(event)
 
@@ -114,6 +117,7 @@ class MemoryLegend(PaintedWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._parts: tuple[MemoryPart, ...] = ()
+        self._figure: Callable[[float], str] = size_text
         self.setFont(ui_font(PX_LABEL))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(self.tr("Parts of the memory"))
@@ -121,6 +125,7 @@ class MemoryLegend(PaintedWidget):
     def set_picture(self, picture: MemoryPicture | None) -> None:
         """Show the parts of a memory."""
         parts = picture.parts if picture is not None else ()
+        self._figure = picture.figure if picture is not None else size_text
         if parts != self._parts:
             grown = len(parts) != len(self._parts)
             self._parts = parts
@@ -131,7 +136,7 @@ class MemoryLegend(PaintedWidget):
 
     def texts(self) -> list[str]:
         """Each row as it reads."""
-        return [f"{translated(part.name)} {figure_of(part)}" for part in self._parts]
+        return [f"{translated(part.name)} {figure_of(part, self._figure)}" for part in self._parts]
 
     def columns(self) -> int:
         """Two, unless a row would not fit."""
@@ -160,7 +165,9 @@ class MemoryLegend(PaintedWidget):
             words = box.adjusted(SWATCH + 6, 0, 0, 0)
             painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, translated(part.name))
             painter.setPen(theme.color("text" if part.bytes is not None else "text3"))
-            painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, figure_of(part))
+            painter.drawText(
+                box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, figure_of(part, self._figure)
+            )
 
     def sizeHint(self) -> QSize:
         boxes = [box for _, box in self.rows()]
@@ -175,14 +182,15 @@ class MemoryLegend(PaintedWidget):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            _show_tooltip(event, [part for part, box in self.rows() if box.contains(event.pos())], self)
+            found = [part for part, box in self.rows() if box.contains(event.pos())]
+            _show_tooltip(event, found, self, self._figure)
             return True
         return super().event(event)
 
 
-def _show_tooltip(event: QHelpEvent, parts: list[MemoryPart], widget: QWidget) -> None:
+def _show_tooltip(event: QHelpEvent, parts: list[MemoryPart], widget: QWidget, figure: Callable[[float], str]) -> None:
     if parts:
-        QToolTip.showText(event.globalPos(), tooltip_of(parts[0]), widget)
+        QToolTip.showText(event.globalPos(), tooltip_of(parts[0], figure), widget)
     else:
         QToolTip.hideText()
 

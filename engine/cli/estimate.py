@@ -12,6 +12,7 @@ from engine.errors import BadSetting
 from engine.files.resolve import read_headers
 from engine.kernels.dispatch import card_of, choose_device
 from engine.model.loaded import capacity_of
+from engine.offload.demands import DRAFT_WIDTHS
 from engine.offload.estimate import Estimate, Verdict, Wanted, estimate, tokens_per_second
 from engine.offload.fast_memory import FastMemory, card_memory, host_memory, unknown_memory
 from engine.offload.measure_rates import measured_rates
@@ -23,7 +24,6 @@ from engine.probes.reading import Measure
 RAM_MARGIN = 512 << 20  # of engine.offload.pinned, which needs torch
 MOST_GB = 100_000  # beyond any machine
 NO_CARD = "no card was found on this computer"
-DRAFT_WIDTHS = {"cuda": (4,), "cpu": (4, 3)}  # as loading makes them
 NAMES = {"cuda": "card", "cpu": "CPU"}
 Waterfall = list[tuple[str, Measure, str]]  # what, bytes, remark
 

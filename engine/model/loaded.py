@@ -16,6 +16,7 @@ from engine.files.resolve import resolve
 from engine.kernels.dispatch import card_of, choose_device, make_runner
 from engine.lowbit.sample_text import sample_ids
 from engine.model.runner import Runner
+from engine.offload.basis import Basis
 from engine.recipe import Recipe
 from engine.records import LoadProgress, ModelInfo
 from engine.settings import GenerateRequest, Message
@@ -181,6 +182,25 @@ def _runner(
             notes = (f"The saved recipe cannot be used, so the default draft is: {error}",)
     runner, remarks = make(None)
     return runner, (*remarks, *notes)
+
+
+def basis_of(loaded: LoadedModel) -> Basis:
+    """What forecasts of other budgets for a loaded model rest on."""
+    info, plan, bits = loaded.info, loaded.runner.plan, loaded.runner.recipe.weight_bits
+    kv = loaded.runner.kv.report().mapped
+    if info.card is not None:
+        held = plan.peak if plan is not None else info.weights_bytes + info.draft_bytes + kv
+    else:  # pages of mapped files count as free, the rest does not
+        held = info.draft_bytes + kv if plan is None else plan.workspace + plan.draft + plan.slots * plan.slot_bytes
+    return Basis(
+        loaded.folder.config,
+        {name: entry.nbytes for name, entry in loaded.folder.entries.items()},
+        "cpu" if info.card is None else "cuda",
+        loaded.runner.capacity,
+        (bits,) if bits < 16 else (),
+        info.card,
+        held,
+    )
 
 
 def display_name(model: str, folder: ModelFolder) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
-from engine.errors import BadSetting
+from engine.errors import ReloadNeeded
 from engine.offload.plan import Plan
 from engine.offload.transfers import NONE, Transfers
 from engine.records import LoadProgress
@@ -25,8 +25,8 @@ class Unmoved:
         return NONE
 
     def use_budget(self, budget: int | None, progress: Callable[[LoadProgress], None] = lambda _: None) -> None:
-        """See Runner.use_budget. Raises BadSetting."""
-        raise BadSetting("Here the budget can only change by loading the model again.")
+        """See Runner.use_budget. Raises ReloadNeeded."""
+        raise ReloadNeeded("Here the budget can only change by loading the model again.")
 
     def interruptible(self, stopped: Callable[[], bool]) -> AbstractContextManager[None]:
         """See Runner.interruptible."""

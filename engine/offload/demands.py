@@ -21,6 +21,7 @@ HOST_BUFFER_ROWS = 64
 WIDE_ROWS = 48  # of a card's verify pass over a streamed model
 CARD_MARGIN, HOST_MARGIN = 256 << 20, 8 << 20
 USUAL_TOKENS = 512  # in the cache, where speed is told
+DRAFT_WIDTHS = {"cuda": (4,), "cpu": (4, 3)}  # bits, as loading makes them
 # Share of a draft's tokens that the model accepts: the starter model, a hard case; larger ones agree more often.
 ACCEPTANCE = {8: 0.98, 4: 0.91, 3: 0.8}
 

@@ -44,13 +44,24 @@ class Wanted:
     widths: tuple[int, ...]
 
 
+class Remedy(str, Enum):
+    """What a fix changes."""
+
+    CONTEXT = "context"
+    BUDGET = "budget"
+    NO_DRAFT = "no draft"
+    ALONE = "other programs"
+
+
 @dataclass(frozen=True, slots=True)
 class Fix:
     """Something that would help. cost: bytes that are given up or added, by which fixes are compared.
 
-    tokens_per_second: as predicted with it.
+    amount: tokens of a shorter context, bytes of a larger budget; else 0. tokens_per_second: as predicted with it.
     """
 
+    remedy: Remedy
+    amount: int
     text: str
     cost: int
     verdict: Verdict
@@ -170,13 +181,13 @@ def _cheapest(made: Estimate) -> tuple[Fix, ...]:
     return tuple(helpful[:MOST_FIXES])
 
 
-def _fix(text: str, cost: int, wanted: Wanted) -> Fix | None:
+def _fix(remedy: Remedy, amount: int, text: str, cost: int, wanted: Wanted) -> Fix | None:
     """What a change of the question brings; None where it does not fit."""
     parts, demands = _needs(wanted)
     if wanted.budget < minimum(parts, demands, wanted.rates):
         return None
     found = plan(parts, demands, wanted.rates, wanted.budget)
-    return Fix(text, cost, verdict_of(found), tokens_per_second(found))
+    return Fix(remedy, amount, text, cost, verdict_of(found), tokens_per_second(found))
 
 
 def _shorter(made: Estimate) -> Iterator[Fix]:
@@ -185,7 +196,8 @@ def _shorter(made: Estimate) -> Iterator[Fix]:
     context = wanted.context // 2
     while context >= SHORTEST:
         _, demands = _needs(replace(wanted, context=context))
-        fix = _fix(f"A context of {context:,} tokens", made.demands.kv - demands.kv, replace(wanted, context=context))
+        words, saved = f"A context of {context:,} tokens", made.demands.kv - demands.kv
+        fix = _fix(Remedy.CONTEXT, context, words, saved, replace(wanted, context=context))
         if fix is not None and fix.verdict is not made.verdict:
             yield fix
             return
@@ -201,7 +213,8 @@ def _larger(made: Estimate) -> Iterator[Fix]:
         budget = rounded_up(least)
         if budget <= wanted.budget or (wanted.memory.total.value or budget) < budget:
             continue
-        fix = _fix(f"A budget of {gigabytes(budget)}", budget - wanted.budget, replace(wanted, budget=budget))
+        words, added = f"A budget of {gigabytes(budget)}", budget - wanted.budget
+        fix = _fix(Remedy.BUDGET, budget, words, added, replace(wanted, budget=budget))
         if fix is not None:
             yield fix
 
@@ -209,7 +222,7 @@ def _larger(made: Estimate) -> Iterator[Fix]:
 def _undrafted(made: Estimate) -> Iterator[Fix]:
     """Doing without the draft's copy."""
     if made.plan is not None and made.plan.draft and not made.demands.always_drafts:
-        fix = _fix("No draft", made.plan.draft, replace(made.wanted, widths=()))
+        fix = _fix(Remedy.NO_DRAFT, 0, "No draft", made.plan.draft, replace(made.wanted, widths=()))
         if fix is not None:
             yield fix
 
@@ -218,6 +231,6 @@ def _closed(made: Estimate) -> Iterator[Fix]:
     """Having the whole budget to ourselves."""
     if made.demands.others:
         alone = FastMemory(made.wanted.memory.total, Measure(float(made.wanted.budget)))
-        fix = _fix("Closing other programs", made.demands.others, replace(made.wanted, memory=alone))
+        fix = _fix(Remedy.ALONE, 0, "Closing other programs", made.demands.others, replace(made.wanted, memory=alone))
         if fix is not None:
             yield fix

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from engine.candidates import Candidate, Candidates
-from engine.errors import LoadCancelled
+from engine.errors import LoadCancelled, SpecularError
 from engine.memory.report import KvMemory, PageOperations
+from engine.probes.reading import Measure
 from engine.recipe import Ingredients, Recipe
 from engine.records import (
     CycleEvent,
@@ -25,6 +26,7 @@ from engine.records import (
 from engine.settings import GenerateRequest, Message
 
 if TYPE_CHECKING:
+    from engine.offload.basis import Basis
     from engine.offload.report import Offload
 
 HELD_SECONDS = 20.0  # how long a test may hold the engine before it gives up, so that no test can hang
@@ -216,11 +218,16 @@ class FakeEngine:
     look_error: Exception | None = None
     looks: list[tuple[GenerateRequest, int, int]] = field(default_factory=list)
     offloaded: Offload | None = None
+    budgets: list[int | None] = field(default_factory=list)  # asked for while a model was loaded
+    move_error: SpecularError | None = None
+    hold_move: bool = False
+    based: Basis | None = None
     kv: KvMemory = field(default_factory=lambda: kv_memory())
     go: threading.Event = field(default_factory=threading.Event)
     held: threading.Event = field(default_factory=threading.Event)
     closed: threading.Event = field(default_factory=threading.Event)
     threads: set[int] = field(default_factory=set)
+    _move: tuple[Callable[[LoadProgress], None], Callable[[SpecularError | None], None]] | None = None
     _halt: threading.Event = field(default_factory=threading.Event)
 
     def load(
@@ -270,6 +277,7 @@ class FakeEngine:
                     self._wait()
                 if self.reply_error is not None:
                     raise self.reply_error
+            self.settle_budget()
             if self._halt.is_set():
                 yield self.recording.finished(StopReason.STOPPED, number)
                 return
@@ -313,6 +321,38 @@ class FakeEngine:
     def offload(self) -> Offload | None:
         """Thread-safe."""
         return self.offloaded if self.info is not None else None
+
+    def ask_budget(
+        self,
+        budget_bytes: int | None,
+        progress: Callable[[LoadProgress], None] = lambda _: None,
+        done: Callable[[SpecularError | None], None] = lambda _: None,
+    ) -> None:
+        """Thread-safe; carried out by settle_budget, or before the next cycle."""
+        self.budgets.append(budget_bytes)
+        self.budget_bytes = budget_bytes
+        self._move = (progress, done)
+
+    def settle_budget(self) -> None:
+        """Two steps, then it is in force, or `move_error` is told."""
+        self.threads.add(threading.get_ident())
+        move, self._move = self._move, None
+        if move is None:
+            return
+        progress, done = move
+        for step in range(1, 3):
+            progress(LoadProgress(f"Bringing in layer {step}'s MLP", step, 2, step * 1000, 2000))
+            if step == 1 and self.hold_move:
+                self._wait()
+        done(self.move_error)
+
+    def basis(self) -> Basis | None:
+        """Thread-safe."""
+        return self.based if self.info is not None else None
+
+    def peak(self) -> Measure:
+        """Thread-safe."""
+        return Measure(500_000_000.0)
 
     def unload(self) -> None:
         """Forget the model."""

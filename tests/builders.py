@@ -295,3 +295,42 @@ def _add_tokenizer(writer: gguf.GGUFWriter, folder: Path, vocabulary: int, templ
     chosen = template if template is not None else config.get("chat_template")
     if chosen is not None:
         writer.add_chat_template(chosen)
+
+
+def split_gguf(whole: Path, stem: Path, counts: list[int], *, repeat: str = "") -> list[Path]:
+    """Split a GGUF made here into parts of so many tensors each; `repeat` names one the last part has again."""
+    reader = gguf.GGUFReader(str(whole))
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    names = [tensor.name for tensor in reader.tensors]
+    paths, begin = [], 0
+    for part, count in enumerate(counts):
+        mine = names[begin : begin + count]
+        begin += count
+        last = part == len(counts) - 1
+        if repeat and last:
+            mine = [*mine, repeat]
+        paths.append(stem.with_name(f"{stem.name}-{part + 1:05d}-of-{len(counts):05d}.gguf"))
+        _write_part(paths[-1], reader, mine, part, len(counts), len(names))
+    return paths
+
+
+def _write_part(path: Path, reader: gguf.GGUFReader, names: list[str], part: int, parts: int, tensors: int) -> None:
+    writer = gguf.GGUFWriter(str(path), "llama")
+    if part == 0:
+        for field in reader.fields.values():
+            if field.name.startswith("GGUF.") or field.name == "general.architecture":
+                continue
+            kind, inner = field.types[0], field.types[-1]
+            writer.add_key_value(field.name, field.contents(), kind, inner if len(field.types) > 1 else None)
+    else:
+        del writer.kv_data[0]["general.architecture"]
+    writer.add_uint16("split.no", part)
+    writer.add_uint16("split.count", parts)
+    writer.add_int32("split.tensors.count", tensors)
+    for tensor in reader.tensors:
+        if tensor.name in names:
+            writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()

@@ -142,7 +142,7 @@ def _llama3_scaling(file: GgufFile, theta: float, head_dim: int) -> dict[str, An
 
     tensor = file.tensors["rope_freqs.weight"]
     if tensor.kind.name == "F32":
-        stored = np.fromfile(file.path, np.float32, tensor.nbytes // 4, offset=tensor.offset)
+        stored = np.fromfile(tensor.file, np.float32, tensor.nbytes // 4, offset=tensor.offset)
         scaling = {"rope_type": "llama3", "factor": round(float(stored.max()), 6)} | LLAMA3_ROPE
         expected = [_llama3_divisor(scaling, theta ** (-2 * i / head_dim)) for i in range(head_dim // 2)]
         if len(expected) == len(stored) and np.allclose(stored, expected, rtol=1e-3):

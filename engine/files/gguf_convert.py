@@ -21,13 +21,15 @@ from engine.files.config import ModelConfig, parse_config
 from engine.files.disguise import unreadable
 from engine.files.folder import ORIGIN, open_folder
 from engine.files.gguf_config import gguf_config, gguf_generation
+from engine.files.gguf_parts import model_stem, part_paths
 from engine.files.gguf_reader import GgufFile, read_gguf
 from engine.files.gguf_tensors import PlannedTensor, converted_pieces, plan_tensors, safetensors_header
+from engine.files.json_file import read_json
 from engine.files.paths import cache_dir, ensure_folder
 from engine.files.shards import SINGLE
 from engine.records import LoadProgress
 
-FORMAT = 1  # raise it when the converted folders change, so that older ones are made anew
+FORMAT = 2  # raise it when the converted folders change, so that older ones are made anew
 HASHED_START = 2**20
 ABANDONED_SECONDS = 3600.0
 
@@ -36,18 +38,24 @@ Cancelled = Callable[[], bool]
 
 
 def converted_path(source: Path) -> Path:
-    """The folder that `source` is, or would be, converted into; another one when the file changes.
+    """The folder that `source` is, or would be, converted into; another one when the file, or a part of it, changes.
 
     Raises ModelFileError when the file cannot be read.
     """
-    try:
-        stat = source.stat()
-        with source.open("rb") as file:
-            start = file.read(HASHED_START)
-    except OSError as error:
-        raise unreadable(source, error) from error
-    key = hashlib.sha256(f"{FORMAT} {stat.st_size} {stat.st_mtime_ns} ".encode() + start).hexdigest()[:16]
-    return cache_dir() / "models" / f"{source.stem}-{key}"
+    digest = hashlib.sha256(f"{FORMAT} ".encode())
+    for part in (path for path in part_paths(source) if path == source or path.exists()):
+        try:
+            stat = part.stat()
+            with part.open("rb") as file:
+                digest.update(f"{stat.st_size} {stat.st_mtime_ns} ".encode() + file.read(HASHED_START))
+        except OSError as error:
+            raise unreadable(part, error) from error
+    return conversions() / f"{model_stem(source)}-{digest.hexdigest()[:16]}"
+
+
+def conversions() -> Path:
+    """The folder of all converted models."""
+    return cache_dir() / "models"
 
 
 def convert(source: Path, progress: Progress, cancelled: Cancelled) -> Path:
@@ -75,13 +83,40 @@ def convert(source: Path, progress: Progress, cancelled: Cancelled) -> Path:
         _write_json(part / "config.json", config_json)
         _write_json(part / "generation_config.json", generation_json)
         _write_tensors(file, config, plan, part / SINGLE, progress, cancelled)
-        _write_json(part / ORIGIN, {"source": str(source), "notes": list(notes)})
+        origin = {
+            "source": str(file.path.absolute()),
+            "notes": list(notes),
+            "types": _bytes_by_type(plan),
+            "format": FORMAT,
+        }
+        _write_json(part / ORIGIN, origin)
         _publish(part, target)
     except OSError as error:
         raise SpecularError(f"{source.name} cannot be converted in {models}: {error.strerror or error}.") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
+    for stale in conversions_of(source):
+        if stale != target and origin_of(stale).get("format") == FORMAT:  # another version may be using its own
+            shutil.rmtree(stale, ignore_errors=True)
     return target
+
+
+def conversions_of(source: Path) -> list[Path]:
+    """The folders in the cache that were made from this file (by its first part), as it is or as it was once."""
+    first = str(part_paths(source)[0].absolute())
+    try:
+        folders = [path for path in conversions().iterdir() if (path / ORIGIN).is_file()]
+    except OSError:
+        return []
+    return sorted(folder for folder in folders if origin_of(folder).get("source") == first)
+
+
+def origin_of(folder: Path) -> dict[str, Any]:
+    """What a converted folder was made from: `source`, `notes`, and `types`, bytes by tensor type. {} where unknown."""
+    try:
+        return read_json(folder / ORIGIN)
+    except ModelFileError:
+        return {}
 
 
 def _usable(target: Path) -> bool:
@@ -111,7 +146,7 @@ def _write_tensors(
             if cancelled():
                 raise LoadCancelled(f"Converting {file.path.name} was cancelled.")
             progress(LoadProgress("Converting tensors", index, len(plan), done, total))
-            for piece in converted_pieces(file.path, tensor, config):
+            for piece in converted_pieces(tensor, config):
                 output.write(piece.data)
             done += tensor.nbytes
         progress(LoadProgress("Converting tensors", len(plan), len(plan), done, total))
@@ -122,6 +157,15 @@ def _write_tokenizer(file: GgufFile, folder: Path) -> tuple[str, ...]:
     from engine.files.gguf_tokenizer import write_tokenizer
 
     return write_tokenizer(file, folder)
+
+
+def _bytes_by_type(plan: list[PlannedTensor]) -> dict[str, int]:
+    """How many bytes of the GGUF file were of each tensor type."""
+    sizes: dict[str, int] = {}
+    for tensor in plan:
+        kind = tensor.source.kind.name
+        sizes[kind] = sizes.get(kind, 0) + tensor.source.nbytes
+    return sizes
 
 
 def _write_json(path: Path, value: dict[str, Any]) -> None:

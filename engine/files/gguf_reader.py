@@ -1,4 +1,4 @@
-"""Reading a GGUF file's header: metadata, and where each tensor lies. No tensor is read here.
+"""Reading a GGUF file's header, or those of all its parts: metadata, and where each tensor lies. No tensor is read.
 
 Layout: magic, version, counts; metadata as (key, type, value); tensor infos; padding; tensor data.
 Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.errors import ModelFileError
 from engine.files.disguise import ONLY_READ, refuse_disguised, unreadable
+from engine.files.gguf_parts import check_parts, part_count
 from engine.files.gguf_types import SUPPORTED, TYPES, GgufType, type_name
 from engine.files.wording import shown
 
@@ -26,18 +27,19 @@ MAX_DIMENSIONS = 4
 
 @dataclass(frozen=True, slots=True)
 class GgufTensor:
-    """One tensor: shape outermost first (matrices are (out, in)), `nbytes` bytes from `offset` in the file."""
+    """One tensor: shape outermost first (matrices are (out, in)), `nbytes` bytes from `offset` in `file`."""
 
     name: str
     kind: GgufType
     shape: tuple[int, ...]
     offset: int
     nbytes: int
+    file: Path
 
 
 @dataclass(frozen=True, slots=True)
 class GgufFile:
-    """The header of a GGUF file."""
+    """The header of a GGUF file; of a model in parts `path` is the first, and the tensors are those of all parts."""
 
     path: Path
     metadata: dict[str, Any]
@@ -106,11 +108,39 @@ class _Cursor:
 
 
 def read_gguf(path: Path) -> GgufFile:
-    """Read and check a GGUF header; every tensor lies inside the file and has a type that can be read.
+    """Read and check a GGUF header; every tensor lies inside its file and has a type that can be read.
 
+    Any part of a model in several files stands for the whole model.
     Raises ModelFileError for a missing, empty, cut or damaged file, an LFS pointer, an unsupported tensor type,
-    a file in several parts.
+    a part that is missing or of another model.
     """
+    file = _read(path)
+    count = part_count(file.metadata)
+    return file if count == 1 else _joined(check_parts(path, count))
+
+
+def _joined(paths: tuple[Path, ...]) -> GgufFile:
+    """All parts as one file. Raises ModelFileError for parts that do not belong together."""
+    parts = [_read(path) for path in paths]
+    tensors: dict[str, GgufTensor] = {}
+    for number, part in enumerate(parts):
+        if (part.metadata.get("split.no"), part_count(part.metadata)) != (number, len(paths)):
+            raise ModelFileError(f"{part.path.name} is not part {number + 1} of {len(paths)}, whatever its name says.")
+        for name, tensor in part.tensors.items():
+            if name in tensors:
+                raise ModelFileError(f"{shown(name)} is in two parts, {tensors[name].file.name} and {part.path.name}.")
+            tensors[name] = tensor
+    expected = parts[0].metadata.get("split.tensors.count", len(tensors))
+    if expected != len(tensors):
+        raise ModelFileError(
+            f"The {len(paths)} parts of {paths[0].name} hold {len(tensors)} tensors in place of {shown(expected)}: "
+            "they are not of one model."
+        )
+    return GgufFile(paths[0], parts[0].metadata, tensors)
+
+
+def _read(path: Path) -> GgufFile:
+    """One file, a part or all."""
     try:
         with path.open("rb") as file:
             start = file.read(64)
@@ -137,11 +167,8 @@ def _parse(path: Path, cursor: _Cursor) -> GgufFile:
     for _ in range(key_count):
         key = cursor.string()
         metadata[key] = cursor.value(cursor.scalar("<I"))
-    parts = metadata.get("split.count", 0)
-    if isinstance(parts, int) and parts > 1:
-        raise ModelFileError(f"{path.name} is one of {parts} parts; join them with llama-gguf-split --merge first.")
     infos = [_tensor_info(cursor) for _ in range(tensor_count)]
-    return GgufFile(path, metadata, _place(cursor, infos, metadata.get("general.alignment", 32)))
+    return GgufFile(path, metadata, _place(path, cursor, infos, metadata.get("general.alignment", 32)))
 
 
 def _tensor_info(cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:
@@ -153,7 +180,9 @@ def _tensor_info(cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:
     return name, shape[::-1], cursor.scalar("<I"), cursor.scalar("<Q")
 
 
-def _place(cursor: _Cursor, infos: list[tuple[str, tuple[int, ...], int, int]], align: Any) -> dict[str, GgufTensor]:
+def _place(
+    path: Path, cursor: _Cursor, infos: list[tuple[str, tuple[int, ...], int, int]], align: Any
+) -> dict[str, GgufTensor]:
     if not isinstance(align, int) or not 0 < align <= 2**20:
         raise cursor.damaged(f"its alignment is {shown(align)}")
     start = -(-cursor.at // align) * align
@@ -169,7 +198,7 @@ def _place(cursor: _Cursor, infos: list[tuple[str, tuple[int, ...], int, int]], 
         if not shape or shape[-1] % kind.block_values or offset % align:
             raise cursor.damaged(f"{shown(name)} of type {kind.name} has shape {shown(list(shape))} at offset {offset}")
         nbytes = math.prod(shape) // kind.block_values * kind.block_bytes
-        tensors[name] = GgufTensor(name, kind, shape, start + offset, nbytes)
+        tensors[name] = GgufTensor(name, kind, shape, start + offset, nbytes, path)
     needed = max((tensor.offset + tensor.nbytes for tensor in tensors.values()), default=start)
     if needed > len(cursor.data):
         raise ModelFileError(

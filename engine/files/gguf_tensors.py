@@ -10,7 +10,6 @@ import math
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import ModelFileError
@@ -72,10 +71,10 @@ def safetensors_header(plan: list[PlannedTensor]) -> bytes:
     return struct.pack("<Q", len(text)) + text
 
 
-def converted_pieces(path: Path, tensor: PlannedTensor, config: ModelConfig) -> Iterator[np.ndarray]:
-    """The tensor in its new element type and the usual row order, some rows at a time, read from the GGUF file.
+def converted_pieces(tensor: PlannedTensor, config: ModelConfig) -> Iterator[np.ndarray]:
+    """The tensor in its new element type and the usual row order, some rows at a time, read from its GGUF file.
 
-    Raises ModelFileError for a quantised value that is no float16 number.
+    Raises ModelFileError for a value that is no number (NaN or infinite), also once it is in the new type.
     """
     import numpy as np
 
@@ -85,7 +84,7 @@ def converted_pieces(path: Path, tensor: PlannedTensor, config: ModelConfig) -> 
     column = heads is not None and len(source.shape) == 1
     rows = source.shape[0] if column else math.prod(source.shape[:-1])
     columns = math.prod(source.shape) // rows
-    stored = np.memmap(path, np.uint8, "r", source.offset, (rows, source.nbytes // rows))
+    stored = np.memmap(source.file, np.uint8, "r", source.offset, (rows, source.nbytes // rows))
     order = None if heads is None else _row_order(rows, heads)
     step = max(1, PIECE_VALUES // columns)
     for start in range(0, rows, step):

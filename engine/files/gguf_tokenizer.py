@@ -11,27 +11,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, Tokenizer, decoders, normalizers, processors
 from tokenizers.models import BPE
 
 from engine.errors import ModelFileError
 from engine.files.gguf_config import token_id
+from engine.files.gguf_cutters import CUTTERS, UNKNOWN_RULE, Cutter, pre_tokenizer
 from engine.files.gguf_reader import GgufFile
 from engine.files.wording import shown
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4
 SPACE = "▁"
-# Names of the rules that cut text before BPE (`tokenizer.ggml.pre`), by the rule they mean.
-GPT2_CUTTERS = ("default", "gpt-2", "mpt", "olmo")
-DIGIT_CUTTERS = ("smollm", "starcoder", "refact", "codeshell")
-LLAMA3_CUTTERS = ("llama-bpe", "llama3", "llama-v3")
-QWEN_CUTTERS = ("qwen2", "deepseek-r1-qwen")
-# How Llama 3 and Qwen 2 cut text before BPE; they differ in how many digits stay together.
-# Source: the tokenizer.json files of these models.
-SPLIT = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
 
 
 def write_tokenizer(file: GgufFile, folder: Path) -> tuple[str, ...]:
@@ -94,30 +84,24 @@ def _byte_level(file: GgufFile, tokens: list[str]) -> tuple[Tokenizer, tuple[str
     for merge in merges:
         if len(merge) != 2 or not known.issuperset(merge) or "".join(merge) not in known:
             raise ModelFileError(f"{file.path.name} is damaged: its merge {shown(' '.join(merge))} makes no token.")
-    cutter = str(file.metadata.get("tokenizer.ggml.pre", "default"))
+    cutter, notes = _cutter(file)
     vocabulary = {token: index for index, token in enumerate(tokens)}
-    tokenizer = Tokenizer(BPE(vocabulary, merges, ignore_merges=cutter in LLAMA3_CUTTERS))
-    if cutter in QWEN_CUTTERS:
+    tokenizer = Tokenizer(BPE(vocabulary, merges, ignore_merges=cutter.whole_first))
+    if cutter.composes:
         tokenizer.normalizer = normalizers.NFC()
-    tokenizer.pre_tokenizer = _cut(cutter)
+    tokenizer.pre_tokenizer = pre_tokenizer(cutter)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
-    known_cutters = (*GPT2_CUTTERS, *DIGIT_CUTTERS, *LLAMA3_CUTTERS, *QWEN_CUTTERS)
-    if cutter in known_cutters:
-        return tokenizer, ()
-    rule = f"{file.path.name} cuts text by an unknown rule ({shown(cutter)})"
-    return tokenizer, (f"{rule}; the rule of GPT-2 is used, so some text may become other tokens.",)
+    return tokenizer, notes
 
 
-def _cut(cutter: str) -> Any:
-    plain = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-    if cutter in DIGIT_CUTTERS:
-        return pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), plain])
-    if cutter in (*LLAMA3_CUTTERS, *QWEN_CUTTERS):
-        digits = r"\p{N}{1,3}" if cutter in LLAMA3_CUTTERS else r"\p{N}"
-        split = pre_tokenizers.Split(Regex(SPLIT.format(digits=digits)), "isolated")
-        return pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
-    return plain
+def _cutter(file: GgufFile) -> tuple[Cutter, tuple[str, ...]]:
+    """The rule that the file names, or the usual one with a note where it names none that is known."""
+    name = file.metadata.get("tokenizer.ggml.pre", "default")
+    if isinstance(name, str) and name in CUTTERS:
+        return CUTTERS[name], ()
+    rule = f"{file.path.name} cuts text by an unknown rule ({shown(name)})"
+    return UNKNOWN_RULE, (f"{rule}; the rule of GPT-2 is used, so some text may become other tokens.",)
 
 
 def _sentencepiece(file: GgufFile, tokens: list[str]) -> tuple[Tokenizer, tuple[str, ...]]:
@@ -172,7 +156,7 @@ def _tokenizer_config(file: GgufFile, tokens: list[str], kind: str) -> dict[str,
         index = token_id(file, key, len(tokens))
         if index is not None:
             config[f"{name}_token"] = tokens[index]
-    begins = kind == "llama" or file.metadata.get("tokenizer.ggml.pre") in LLAMA3_CUTTERS
+    begins = kind == "llama" or _cutter(file)[0].begins
     config["add_bos_token"] = bool(file.metadata.get("tokenizer.ggml.add_bos_token", begins))
     config["add_eos_token"] = bool(file.metadata.get("tokenizer.ggml.add_eos_token", False))
     template = file.metadata.get("tokenizer.chat_template")

@@ -28,6 +28,8 @@ TYPES = {
     12: GgufType("Q4_K", 256, 144),
     13: GgufType("Q5_K", 256, 176),
     14: GgufType("Q6_K", 256, 210),
+    20: GgufType("IQ4_NL", 32, 18),
+    23: GgufType("IQ4_XS", 256, 136),
     30: GgufType("BF16", 1, 2),
 }
 SUPPORTED = ", ".join(kind.name for kind in TYPES.values())

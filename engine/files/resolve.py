@@ -14,6 +14,7 @@ from engine.files.disguise import read_start, unreadable
 from engine.files.folder import open_folder
 from engine.files.gguf_config import gguf_config, gguf_generation
 from engine.files.gguf_convert import convert, converted_path
+from engine.files.gguf_parts import part_paths
 from engine.files.gguf_reader import read_gguf
 from engine.files.gguf_tensors import plan_tensors
 from engine.records import LoadProgress
@@ -80,7 +81,7 @@ def _only_gguf(folder: Path) -> Path | None:
     if (folder / "config.json").exists():
         return None
     files = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".gguf")
-    if len(files) > 1:
+    if len({part_paths(path)[0].name for path in files}) > 1:
         names = ", ".join(path.name for path in files[:4])
         raise ModelFileError(f"{folder} holds {len(files)} GGUF files; open one of them ({names}).")
     return files[0].absolute() if files else None

@@ -24,8 +24,8 @@ from builders import (
 from engine.errors import LoadCancelled, ModelFileError, SpecularError
 from engine.files import gguf_tensors
 from engine.files.folder import open_folder
-from engine.files.gguf_convert import ABANDONED_SECONDS, convert, converted_path
-from engine.files.gguf_reader import GgufTensor
+from engine.files.gguf_convert import ABANDONED_SECONDS, conversions_of, convert, converted_path, origin_of
+from engine.files.gguf_reader import GgufTensor, read_gguf
 from engine.files.gguf_tensors import PlannedTensor, converted_pieces
 from engine.files.gguf_types import TYPES
 from engine.files.paths import cache_dir
@@ -78,8 +78,10 @@ def test_conversion_gives_back_what_was_stored(folder: Path, tmp_path: Path, qua
         assert np.array_equal(found[name], expected), name
 
 
-@pytest.mark.parametrize("code", [code for code, kind in TYPES.items() if kind.name.endswith("_K")])
-def test_k_quants_are_dequantised(tmp_path: Path, code: int) -> None:
+@pytest.mark.parametrize(
+    "code", [code for code, kind in TYPES.items() if kind.name.endswith("_K") or "IQ" in kind.name]
+)
+def test_block_types_that_cannot_be_written_are_dequantised(tmp_path: Path, code: int) -> None:
     kind = TYPES[code]
     blocks = np.random.default_rng(code).integers(0, 256, (64, kind.block_bytes), np.uint8)
     with np.errstate(all="ignore"):
@@ -87,12 +89,24 @@ def test_k_quants_are_dequantised(tmp_path: Path, code: int) -> None:
     blocks[~(np.abs(values) < 60000).all(axis=1)] = 0  # random scales may be infinite
     path = tmp_path / "blocks"
     path.write_bytes(blocks.tobytes())
-    tensor = GgufTensor("blk.0.attn_v.weight", kind, (32, 512), 0, blocks.nbytes)
+    columns = 2 * kind.block_values
+    tensor = GgufTensor("blk.0.attn_v.weight", kind, (32, columns), 0, blocks.nbytes, path)
     config = open_folder(tiny_llama(tmp_path / "model")).config
-    pieces = list(converted_pieces(path, PlannedTensor(tensor, "x", "F16", 32 * 512 * 2), config))
-    expected = gguf.quants.dequantize(blocks, gguf.GGMLQuantizationType(code)).reshape(32, 512)
+    pieces = list(converted_pieces(PlannedTensor(tensor, "x", "F16", 32 * columns * 2), config))
+    expected = gguf.quants.dequantize(blocks, gguf.GGMLQuantizationType(code)).reshape(32, columns)
     assert np.array_equal(np.concatenate(pieces), expected.astype(np.float16))
     assert np.count_nonzero(expected) > 1000
+
+
+def test_iq4_blocks_hold_the_values_of_their_public_table(tmp_path: Path) -> None:
+    """IQ4_NL: a float16 scale, then sixteen bytes of two codes each, the low halves first."""
+    table = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113]
+    codes = np.array([low | (15 - low) << 4 for low in range(16)], np.uint8)
+    (tmp_path / "blocks").write_bytes(np.float16(0.5).tobytes() + codes.tobytes())
+    tensor = GgufTensor("blk.0.attn_v.weight", TYPES[20], (1, 32), 0, 18, tmp_path / "blocks")
+    config = open_folder(tiny_llama(tmp_path / "model")).config
+    (piece,) = converted_pieces(PlannedTensor(tensor, "x", "F16", 64), config)
+    assert piece.tolist() == [[0.5 * value for value in (*table, *reversed(table))]]
 
 
 def test_type_table_agrees_with_the_gguf_package() -> None:
@@ -114,8 +128,8 @@ def test_a_bias_of_q_is_reordered_like_its_rows(tmp_path: Path) -> None:
     (tmp_path / "bias").write_bytes(permute_heads(bias, 4).tobytes())
     config = open_folder(tiny_llama(tmp_path / "model")).config
     for part, expected in [("attn_q", bias), ("attn_v", permute_heads(bias, 4))]:
-        tensor = GgufTensor(f"blk.0.{part}.bias", TYPES[0], (64,), 0, 256)
-        pieces = list(converted_pieces(tmp_path / "bias", PlannedTensor(tensor, "x", "F32", 256), config))
+        tensor = GgufTensor(f"blk.0.{part}.bias", TYPES[0], (64,), 0, 256, tmp_path / "bias")
+        pieces = list(converted_pieces(PlannedTensor(tensor, "x", "F32", 256), config))
         assert np.array_equal(np.concatenate(pieces).view(np.float32).ravel(), expected)
 
 
@@ -165,8 +179,25 @@ class TestCache:
         write_gguf(source, folder)
         second = converted(source)
         assert second != first
+        assert list((cache_dir() / "models").iterdir()) == [second]
         norm = "model.norm.weight"
         assert np.array_equal(read_safetensors(second)[norm], read_safetensors(folder)[norm])
+
+    def test_another_file_of_that_name_keeps_its_own(self, source: Path, folder: Path, tmp_path: Path) -> None:
+        (tmp_path / "there").mkdir()
+        other = write_gguf(tmp_path / "there" / source.name, folder, "Q8_0")
+        first, second = converted(source), converted(other)
+        assert sorted((cache_dir() / "models").iterdir()) == sorted([first, second])
+        assert conversions_of(source) == [first] and conversions_of(other) == [second]
+
+    def test_it_is_known_what_a_folder_was_made_from(self, source: Path, folder: Path, tmp_path: Path) -> None:
+        path = write_gguf(tmp_path / "q8.gguf", folder, "Q8_0")
+        sizes: dict[str, int] = {}
+        for tensor in read_gguf(path).tensors.values():
+            sizes[tensor.kind.name] = sizes.get(tensor.kind.name, 0) + tensor.nbytes
+        origin = origin_of(converted(path))
+        assert (origin["source"], origin["types"]) == (str(path), sizes)
+        assert set(sizes) == {"Q8_0", "F32"} and origin_of(tmp_path) == {}
 
     def test_progress_counts_every_tensor_and_byte(self, source: Path) -> None:
         seen: list[LoadProgress] = []

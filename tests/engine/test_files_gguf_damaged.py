@@ -6,7 +6,6 @@ import random
 import struct
 from pathlib import Path
 
-import gguf
 import pytest
 
 from builders import byte_tokenizer, tiny_llama, write_gguf
@@ -100,13 +99,13 @@ class TestUnsupported:
         source.write_bytes(data.replace(before, after))
         return source
 
-    @pytest.mark.parametrize(("code", "name"), [(23, "IQ4_XS"), (99, "number 99"), (24, "I8")])
+    @pytest.mark.parametrize(("code", "name"), [(16, "IQ2_XXS"), (19, "IQ1_S"), (99, "number 99"), (24, "I8")])
     def test_tensor_type(self, source: Path, code: int, name: str) -> None:
         info = b"blk.0.attn_v.weight" + struct.pack("<IQQ", 2, 64, 32)
         self.patched(source, info + struct.pack("<I", 1), info + struct.pack("<I", code))
         assert refusal(source) == (
             f"small.gguf holds blk.0.attn_v.weight as {name}; supported tensor types are F32, F16, Q4_0, Q4_1, Q5_0, "
-            "Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, BF16."
+            "Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, BF16."
         )
 
     def test_architecture(self, source: Path) -> None:
@@ -130,12 +129,3 @@ class TestUnsupported:
     def test_missing_metadata(self, source: Path) -> None:
         self.patched(source, b"llama.context_length", b"llama.context_lengtx")
         assert refusal(source) == "small.gguf lacks the metadata llama.context_length."
-
-    def test_one_part_of_several(self, folder: Path, tmp_path: Path) -> None:
-        writer = gguf.GGUFWriter(str(tmp_path / "part.gguf"), "llama")
-        writer.add_uint16("split.count", 2)
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_tensors_to_file()
-        writer.close()
-        assert refusal(tmp_path / "part.gguf").startswith("part.gguf is one of 2 parts")

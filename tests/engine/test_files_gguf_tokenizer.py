@@ -9,12 +9,13 @@ from typing import Any
 
 import gguf
 import pytest
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, pre_tokenizers
 
 from builders import CHATML, byte_alphabet, byte_tokenizer, tiny_llama, write_gguf
 from engine.errors import ModelFileError
 from engine.files.folder import open_folder
 from engine.files.gguf_convert import convert
+from engine.files.gguf_cutters import CUTTERS, pre_tokenizer
 from engine.files.gguf_reader import GgufFile
 from engine.files.gguf_tokenizer import write_tokenizer
 
@@ -100,11 +101,41 @@ def cut_by(folder: Path, pre: str, text: str) -> list[str]:
         ("smollm", ["Ġ", "1", "2", "3", "4", "5", "'", "L", "L"]),
         ("llama-bpe", ["Ġ", "123", "4", "5", "'LL"]),
         ("qwen2", ["Ġ", "1", "2", "3", "4", "5", "'LL"]),
+        ("gpt-4o", ["Ġ", "123", "4", "5", "'LL"]),
+        ("tekken", ["Ġ", "1", "2", "3", "4", "5", "'LL"]),
+        ("deepseek-llm", ["Ġ", "1234", "5", "'", "L", "L"]),
+        ("deepseek-coder", ["Ġ", "1", "2", "3", "4", "5", "'", "L", "L"]),
+        ("deepseek-v3", ["Ġ", "123", "4", "5", "'LL"]),
+        ("falcon", ["Ġ", "123", "4", "5", "'", "L", "L"]),
     ],
 )
 def test_each_rule_cuts_digits_spaces_and_endings_its_way(tmp_path: Path, pre: str, expected: list[str]) -> None:
     """Merges only happen inside a piece, so the tokens show where each rule cuts " 12345'LL"."""
     assert cut_by(tmp_path, pre, " 12345'LL") == expected
+
+
+@pytest.mark.parametrize(
+    ("pre", "expected"),
+    [
+        ("gpt-2", [" don", "'t", " HelloWorld", ",", " 日本語x", "\n\n ", " a", "//", "b"]),
+        ("llama-bpe", [" don", "'t", " HelloWorld", ",", " 日本語x", "\n\n", " ", " a", "//", "b"]),
+        ("gpt-4o", [" don't", " Hello", "World", ",", " 日本語x", "\n\n", " ", " a", "//", "b"]),
+        ("tekken", [" don", "'t", " Hello", "World", ",", " 日本語x", "\n\n", " ", " a", "//", "b"]),
+        ("deepseek-llm", [" don", "'", "t", " HelloWorld", ",", " ", "日本語", "x", "\n", "\n", " ", " a", "//", "b"]),
+        ("deepseek-v3", [" don", "'t", " HelloWorld", ",", " ", "日本語", "x", "\n\n", " ", " a", "//", "b"]),
+        ("qwen35", [" don", "'t", " HelloWorld", ",", " 日本語x", "\n\n", " ", " a", "//", "b"]),
+    ],
+)
+def test_each_rule_cuts_words_lines_and_ideographs_its_way(pre: str, expected: list[str]) -> None:
+    text = " don't HelloWorld, 日本語x\n\n  a//b"
+    pieces = [text[begin:end] for _, (begin, end) in pre_tokenizer(CUTTERS[pre]).pre_tokenize_str(text)]
+    assert pieces == expected
+
+
+def test_gpt2s_rule_is_the_one_the_library_has_built_in() -> None:
+    built_in = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    for text in TEXTS:
+        assert pre_tokenizer(CUTTERS["gpt-2"]).pre_tokenize_str(text) == built_in.pre_tokenize_str(text)
 
 
 def test_llama3_takes_a_whole_token_where_no_merge_leads_to_it(tmp_path: Path) -> None:
@@ -118,6 +149,11 @@ def test_qwen_composes_characters_first(tmp_path: Path) -> None:
     values = {"ggml__model": "gpt2", "ggml__tokens": BYTES, "ggml__merges": []}
     tokenizer = made(tmp_path, **values, ggml__pre="qwen2")[0]
     assert tokenizer.encode("e\u0301").ids == tokenizer.encode("é").ids
+
+
+def test_a_rule_that_is_no_name_is_guessed_too(tmp_path: Path) -> None:
+    values = {"ggml__model": "gpt2", "ggml__tokens": BYTES, "ggml__merges": [], "ggml__pre": [1, 2]}
+    assert made(tmp_path, **values)[2][0].startswith("m.gguf cuts text by an unknown rule ([1, 2]);")
 
 
 def test_an_unknown_rule_is_guessed_with_a_note(tmp_path: Path) -> None:

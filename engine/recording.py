@@ -25,6 +25,7 @@ FORMAT = "specular-replay"
 VERSION = 1
 MOST_BYTES = 256 << 20
 KINDS: dict[str, type] = {"opening": Opening, "prefill": PrefillProgress, "cycle": CycleEvent, "finished": Finished}
+KIND_NAMES = {kind: name for name, kind in KINDS.items()}
 NEXT_STATES = (TokenState.CORRECTION, TokenState.BONUS, TokenState.PLAIN)
 
 
@@ -95,10 +96,8 @@ def portable(model: ModelInfo) -> ModelInfo:
 
 def to_json(recording: Recording) -> str:
     """The text of a replay file."""
-    kinds = {kind: name for name, kind in KINDS.items()}
     events = [
-        {"at": round(at, 6), "kind": kinds[type(event)], **to_plain(event)}
-        for at, event in zip(recording.times, recording.events, strict=True)
+        {"at": round(at, 6), **plain_event(event)} for at, event in zip(recording.times, recording.events, strict=True)
     ]
     values = {
         "format": FORMAT,
@@ -112,6 +111,11 @@ def to_json(recording: Recording) -> str:
     }
     lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in events)
     return json.dumps(values, indent=1)[:-2] + f',\n "events": [\n{lines}\n ]\n}}\n'
+
+
+def plain_event(event: Event) -> dict[str, Any]:
+    """An event as plain JSON values, with its kind."""
+    return {"kind": KIND_NAMES[type(event)], **to_plain(event)}
 
 
 def write_recording(path: Path, recording: Recording) -> None:
@@ -197,22 +201,30 @@ def _events(values: Any) -> tuple[tuple[float, ...], tuple[Event, ...]]:
     events: list[Event] = []
     for number, value in enumerate(values, 1):
         rest = dict(value)
-        at, kind = rest.pop("at", None), KINDS.get(str(rest.pop("kind", None)))
-        if kind is None:
-            raise Misfit(f"its event {number} is of an unknown kind")
+        at = rest.pop("at", None)
+        event = event_of(rest, number)
         if not isinstance(at, int | float) or isinstance(at, bool) or not is_time(at) or (times and at < times[-1]):
             raise Misfit(f"the time of its event {number} makes no sense")
-        event: Event = from_plain(kind, rest, f"event {number}")
-        if isinstance(event, CycleEvent):
-            _check_cycle(event, number)
-        elif isinstance(event, Opening) and (number > 1 or len(event.pieces) != len(event.ids)):
-            raise Misfit(f"the opening in its event {number} contradicts itself")
         times.append(float(at))
         events.append(event)
     ends = [number for number, event in enumerate(events) if isinstance(event, Finished)]
     if ends != [len(events) - 1]:
         raise Misfit("it is cut short: the end of the reply is missing" if not ends else "it goes on after its end")
     return tuple(times), tuple(events)
+
+
+def event_of(values: dict[str, Any], number: int) -> Event:
+    """The event that `plain_event` was given, the reply's `number`-th from 1. Raises Misfit."""
+    rest = dict(values)
+    kind = KINDS.get(str(rest.pop("kind", None)))
+    if kind is None:
+        raise Misfit(f"its event {number} is of an unknown kind")
+    event: Event = from_plain(kind, rest, f"event {number}")
+    if isinstance(event, CycleEvent):
+        _check_cycle(event, number)
+    elif isinstance(event, Opening) and (number > 1 or len(event.pieces) != len(event.ids)):
+        raise Misfit(f"the opening in its event {number} contradicts itself")
+    return event
 
 
 def _check_cycle(event: CycleEvent, number: int) -> None:

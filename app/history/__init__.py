@@ -1,0 +1,1 @@
+"""Stored chats: one SQLite file, written by one thread. No Qt."""

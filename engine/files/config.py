@@ -58,7 +58,7 @@ def read_config(folder: Path) -> ModelConfig:
     """
     config = read_json(folder / "config.json")
     generation = folder / "generation_config.json"
-    return parse_config(config, read_json(generation) if generation.is_file() else {})
+    return parse_config(config, read_json(generation) if generation.is_file() or generation.is_symlink() else {})
 
 
 def parse_config(config: dict[str, Any], generation: dict[str, Any]) -> ModelConfig:

@@ -25,6 +25,13 @@ def unreadable(path: Path, error: OSError) -> ModelFileError:
     return ModelFileError(f"{path} cannot be read: {error.strerror or error}.")
 
 
+def missing(path: Path) -> str:
+    """That a file is not there, as a sentence without its full stop; of a link to nowhere, where it leads."""
+    if path.is_symlink():
+        return f"{path.name} in {path.parent} is a link to {path.readlink()}, which does not exist"
+    return f"{path.name} is missing from {path.parent}"
+
+
 def refuse_disguised(path: Path, start: bytes) -> None:
     """Raise ModelFileError when the first bytes show an empty file, a Git LFS pointer, a pickle or a zip."""
     if not start:

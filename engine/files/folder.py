@@ -16,11 +16,15 @@ from engine.files.disguise import unreadable
 from engine.files.json_file import read_json
 from engine.files.safetensors_header import ITEM_BYTES, TensorEntry
 from engine.files.shards import read_all_headers
+from engine.files.wording import shown
 
 if TYPE_CHECKING:
     import torch
 
 ORIGIN = "specular.json"
+# Ends of the names of buffers that older versions of transformers saved though they follow from the config.
+OLD_BUFFERS = (".inv_freq", ".attn.bias", ".masked_bias", ".embed_positions.position_ids")
+EXTRA_SHOWN = 3
 
 
 class ModelFolder:
@@ -98,7 +102,24 @@ def open_folder(path: str | Path) -> ModelFolder:
         raise unreadable(folder, error) from error
     if HEAD not in found:
         config = replace(config, tied_embeddings=True)
-    return ModelFolder(folder, config, needed_entries(config, found, folder.name), _notes(folder))
+    needed = needed_entries(config, found, folder.name)
+    return ModelFolder(folder, config, needed, _notes(folder) + _left_out(config, found, needed, folder.name))
+
+
+def _left_out(
+    config: ModelConfig, found: Mapping[str, TensorEntry], needed: Mapping[str, TensorEntry], where: str
+) -> tuple[str, ...]:
+    """A note naming tensors that the model has no use for; buffers of older formats and a tied head are none."""
+    extra = [name for name in found if name not in needed and not name.endswith(OLD_BUFFERS) and name != HEAD]
+    if not extra:
+        return ()
+    names = ", ".join(shown(name) for name in extra[:EXTRA_SHOWN])
+    more = f" and {len(extra) - EXTRA_SHOWN} more" if len(extra) > EXTRA_SHOWN else ""
+    verb = "was" if len(extra) == 1 else "were"
+    what = "a tensor" if len(extra) == 1 else f"{len(extra)} tensors"
+    return (
+        f"{where} holds {what} that a {config.family} model has no place for, which {verb} left out: {names}{more}.",
+    )
 
 
 def _notes(folder: Path) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from engine.errors import LoadCancelled, ModelFileError, SpecularError
 from engine.files.config import ModelConfig, parse_config
-from engine.files.disguise import unreadable
+from engine.files.disguise import missing, unreadable
 from engine.files.folder import ORIGIN, open_folder
 from engine.files.gguf_config import gguf_config, gguf_generation
 from engine.files.gguf_parts import model_stem, part_paths
@@ -44,13 +44,16 @@ def converted_path(source: Path) -> Path:
     """
     digest = hashlib.sha256(f"{FORMAT} ".encode())
     for part in (path for path in part_paths(source) if path == source or path.exists()):
+        if part.is_symlink() and not part.exists():
+            raise ModelFileError(f"{missing(part)}.")
         try:
             stat = part.stat()
             with part.open("rb") as file:
                 digest.update(f"{stat.st_size} {stat.st_mtime_ns} ".encode() + file.read(HASHED_START))
         except OSError as error:
             raise unreadable(part, error) from error
-    return conversions() / f"{model_stem(source)}-{digest.hexdigest()[:16]}"
+    stem = model_stem(source).encode("utf-8", "replace").decode().replace("?", "_")  # bytes that are no text
+    return conversions() / f"{stem}-{digest.hexdigest()[:16]}"
 
 
 def conversions() -> Path:
@@ -169,7 +172,7 @@ def _bytes_by_type(plan: list[PlannedTensor]) -> dict[str, int]:
 
 
 def _write_json(path: Path, value: dict[str, Any]) -> None:
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=2), encoding="utf-8")
+    path.write_text(json.dumps(value, indent=2), encoding="utf-8")  # escaped: paths may hold bytes that are no text
 
 
 def _to_disk(output: BinaryIO) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ModelFileError
-from engine.files.disguise import ONLY_READ, refuse_disguised, unreadable
+from engine.files.disguise import ONLY_READ, missing, refuse_disguised, unreadable
 from engine.files.gguf_parts import check_parts, part_count
 from engine.files.gguf_types import SUPPORTED, TYPES, GgufType, type_name
 from engine.files.wording import shown
@@ -147,6 +147,8 @@ def _read(path: Path) -> GgufFile:
             _refuse_other_kinds(path, start)
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return _parse(path, _Cursor(data, path.name))
+    except FileNotFoundError as error:
+        raise (ModelFileError(f"{missing(path)}.") if path.is_symlink() else unreadable(path, error)) from error
     except OSError as error:
         raise unreadable(path, error) from error
 

@@ -51,7 +51,7 @@ def write_tokenizer(file: GgufFile, folder: Path) -> tuple[str, ...]:
     bos = config.get("bos_token")
     if config["add_bos_token"] and bos is not None:
         tokenizer.post_processor = _with_begin(bos, tokens.index(bos), tokenizer.post_processor)
-    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer.json").write_text(tokenizer.to_str(pretty=True), encoding="utf-8")
     text = json.dumps(config, ensure_ascii=False, indent=2)
     (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")
     return notes

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ModelFileError
-from engine.files.disguise import refuse_disguised, unreadable
+from engine.files.disguise import missing, refuse_disguised, unreadable
 from engine.files.wording import shown
 
 MAX_JSON_BYTES = 64 * 2**20
@@ -23,7 +23,7 @@ def read_json(path: Path) -> dict[str, Any]:
             raise ModelFileError(f"{path.name} is larger than {MAX_JSON_BYTES >> 20} MiB and was not read.")
         data = path.read_bytes()
     except FileNotFoundError:
-        raise ModelFileError(f"{path.name} is missing from {path.parent}.") from None
+        raise ModelFileError(f"{missing(path)}.") from None
     except OSError as error:
         raise unreadable(path, error) from error
     refuse_disguised(path, data[:64])

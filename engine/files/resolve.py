@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.errors import ModelFileError
 from engine.files import starter
 from engine.files.config import ModelConfig, parse_config
-from engine.files.disguise import read_start, unreadable
+from engine.files.disguise import missing, read_start, unreadable
 from engine.files.folder import open_folder
 from engine.files.gguf_config import gguf_config, gguf_generation
 from engine.files.gguf_convert import convert, converted_path
@@ -70,6 +70,8 @@ def locate(model: str) -> Path:
 def _on_disk(path: Path) -> Path:
     if path.is_dir():
         return _only_gguf(path) or path
+    if path.is_symlink() and not path.exists():
+        raise ModelFileError(f"{missing(path)}.")
     if not path.exists():
         raise ModelFileError(f'{path} does not exist: give "starter", a model folder or a .gguf file.')
     if path.suffix.lower() != ".gguf" and read_start(path, 4) != b"GGUF":

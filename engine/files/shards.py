@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from engine.errors import ModelFileError
-from engine.files.disguise import ONLY_READ, PICKLE_SUFFIXES
+from engine.files.disguise import ONLY_READ, PICKLE_SUFFIXES, missing
 from engine.files.json_file import read_json
 from engine.files.safetensors_header import TensorEntry, read_header
 from engine.files.wording import shown
@@ -36,6 +36,8 @@ def read_all_headers(folder: Path) -> dict[str, TensorEntry]:
 def _merge(folder: Path, names: Iterable[str]) -> dict[str, TensorEntry]:
     names = list(names)
     for name in names:
+        if (folder / name).is_symlink() and not (folder / name).exists():
+            raise ModelFileError(f"{missing(folder / name)}.")
         if not (folder / name).is_file():
             raise ModelFileError(f"{_describe(name)} missing: {name} is not in {folder}.")
     entries: dict[str, TensorEntry] = {}

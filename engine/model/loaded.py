@@ -12,6 +12,7 @@ from engine.errors import BadSetting, PromptTooLong
 from engine.files.config import ModelConfig
 from engine.files.fingerprint import fingerprint
 from engine.files.folder import ModelFolder, open_folder
+from engine.files.not_numbers import not_numbers
 from engine.files.resolve import resolve
 from engine.kernels.dispatch import card_of, choose_device, make_runner
 from engine.lowbit.sample_text import sample_ids
@@ -145,7 +146,9 @@ def load_model(
     streams = runner.plan is not None and bool(runner.plan.streamed)
     costs = saved.costs if saved is not None and calibrated and not streams else None  # passes then cost other times
     note = template.note if template is not None else "The model has no tokenizer: it takes and gives token ids only."
-    notes = tuple(text for text in (*placement.notes, *remarks, *folder.notes, note, refused) if text)
+    notes = tuple(
+        text for text in (*placement.notes, *remarks, *folder.notes, *not_numbers(folder), note, refused) if text
+    )
     info = ModelInfo(
         name=name,
         path=str(path),

@@ -55,7 +55,7 @@ def read_json(path: Path) -> dict[str, Any]:
         values = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelFileError(f"{path} cannot be read as JSON: {error}.") from error
     if not isinstance(values, dict):
         raise ModelFileError(f"{path} should hold a JSON object, but holds a {type(values).__name__}.")

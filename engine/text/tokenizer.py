@@ -9,6 +9,7 @@ from pathlib import Path
 import tokenizers
 
 from engine.errors import ModelFileError
+from engine.files.disguise import missing
 from engine.text.control import ControlEncoder, looks_like_marker
 from engine.text.folder import TURN_ENDS, TextFiles, read_text_files
 from engine.text.utf8 import ByteRuns, fallback_byte, spelled_bytes
@@ -18,7 +19,10 @@ _CONVERTIBLE = ("tokenizer.model", "spiece.model", "vocab.json", "tiktoken.model
 
 def load_tokenizer(folder: Path) -> Tokenizer | None:
     """The folder's tokenizer, or None where it has none (ids in, ids out). Raises ModelFileError when unreadable."""
-    if not (folder / "tokenizer.json").is_file() and not any((folder / name).is_file() for name in _CONVERTIBLE):
+    path = folder / "tokenizer.json"
+    if path.is_symlink() and not path.exists():
+        raise ModelFileError(f"{missing(path)}.")
+    if not path.is_file() and not any((folder / name).is_file() for name in _CONVERTIBLE):
         return None
     return Tokenizer.from_folder(folder)
 
@@ -191,10 +195,10 @@ class Tokenizer:
 
 def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:
     try:
-        with path.open("rb") as file:
-            if file.read(23) == b"version https://git-lfs":
-                raise ModelFileError(f"{path} is a Git LFS pointer, not the tokenizer: the download is not complete.")
-        return tokenizers.Tokenizer.from_file(str(path))
+        data = path.read_bytes()  # not by name: the library takes only names that are text
+        if data.startswith(b"version https://git-lfs"):
+            raise ModelFileError(f"{path} is a Git LFS pointer, not the tokenizer: the download is not complete.")
+        return tokenizers.Tokenizer.from_buffer(data)
     except ModelFileError:
         raise
     except Exception as error:  # the library raises bare Exception for anything malformed

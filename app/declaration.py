@@ -20,7 +20,7 @@ class Declaration:
     kind: the editor: "switch", "choice", "list", "slider", "number", "seed", "text", "path", "budget" or "hidden".
     low, high, step: the range of a number; percent shows 0 to 1 as 0 to 100 %.
     choices: (value, label) pairs of a choice.
-    reload: the model must be loaded again before a change counts.
+    reload: the model must be loaded again before a change counts; restart: the window must be opened again.
     simple: shown in simple mode too; the others only in expert mode.
     """
 
@@ -34,6 +34,7 @@ class Declaration:
     percent: bool = False
     choices: tuple[tuple[Any, str], ...] = ()
     reload: bool = False
+    restart: bool = False
     simple: bool = False
 
 

@@ -19,10 +19,10 @@ from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
-from app import icons, theme
+from app import icons, language, theme
 from app.host import EngineHost
 from app.live_settings import LiveSettings
-from app.settings import AppSettings
+from app.settings import ENGLISH, AppSettings
 from app.settings_store import Loaded, SettingsStore
 from app.smoke import QUESTION, DemoRun, PictureRun, SmokeRun
 from app.ui.main_window import MainWindow
@@ -44,6 +44,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--model", help="a model folder, a .gguf file, or starter; the last one used by default")
     parser.add_argument("--smoke", metavar="OUT.png", help="ask the starter model one question, save a picture, exit")
     parser.add_argument("--smoke-theme", choices=("light", "dark"), default="dark", help="theme of that picture")
+    parser.add_argument("--smoke-language", choices=("en", "zh_CN"), default="en", help="language of that picture")
     parser.add_argument("--smoke-prompt", metavar="TEXT", action="append", help="its question; more make a chat")
     parser.add_argument("--demo", action="store_true", help="replay the recorded demo; no model is loaded")
     return parser.parse_args(argv)
@@ -121,7 +122,7 @@ def main(argv: list[str] | None = None, factory: EngineFactory = make_engine) ->
     if options.smoke:
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
         with tempfile.TemporaryDirectory() as folder:
-            loaded = Loaded(AppSettings(theme=options.smoke_theme, keep_ghosts=True))
+            loaded = Loaded(AppSettings(theme=options.smoke_theme, language=options.smoke_language, keep_ghosts=True))
             smoke: Callable[[MainWindow, EngineHost], PictureRun]
             if options.demo:
                 smoke = partial(DemoRun, target=options.smoke)
@@ -143,6 +144,7 @@ def run(
     """Show the window with these settings; with `smoke`, only until its picture is saved."""
     app = make_application()
     theme.apply(app, loaded.settings.theme)
+    language.install(app, loaded.settings.language)
     launcher = Launcher(factory, store, loaded, model, started=os.environ.get("SPECULAR_TIMING", ""))
     app.setQuitOnLastWindowClosed(False)  # Qt's own quit may arrive after the loop has ended; ours comes in time
     launcher.window.closed.connect(app.quit)
@@ -157,6 +159,7 @@ def run(
         sys.excepthook = old_hook
         signal.signal(signal.SIGINT, old_interrupt)
         launcher.dismiss()
+        language.install(app, ENGLISH)
     return smoke_run.exit_status if smoke_run else 0
 
 

@@ -15,6 +15,8 @@ from engine.recipe import Recipe
 from engine.records import ModelInfo
 from engine.settings import MOST_BUDGET_GB, LoadOptions, Sampling, Speculation
 
+SYSTEM, ENGLISH, CHINESE = "system", "en", "zh_CN"  # languages of the window
+
 
 def _setting(default: Any, declaration: Declaration) -> Any:
     return field(default=default, metadata={"declaration": declaration})
@@ -200,6 +202,19 @@ class AppSettings:
                 ("light", QT_TRANSLATE_NOOP("Settings", "Light")),
                 ("dark", QT_TRANSLATE_NOOP("Settings", "Dark")),
             ),
+            simple=True,
+        ),
+    )
+    language: str = _setting(
+        SYSTEM,
+        Declaration(
+            QT_TRANSLATE_NOOP("Settings", "Language"),
+            QT_TRANSLATE_NOOP("Settings", "Of the window. What the engine says of files and devices stays English."),
+            APPEARANCE,
+            "choice",
+            # Languages are written in themselves, so that whoever is lost finds the way back.
+            choices=((SYSTEM, QT_TRANSLATE_NOOP("Settings", "System")), (ENGLISH, "English"), (CHINESE, "简体中文")),
+            restart=True,
             simple=True,
         ),
     )

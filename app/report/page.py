@@ -54,7 +54,8 @@ def _sections(recording: Recording) -> Iterable[str]:
     shares = acceptance_by_place(records)
     if shares:
         rows = "".join(f"<li>{escaped(place_words(share))}</li>" for share in shares)
-        more = f"<details><summary>{escaped(translate('Report', 'In numbers'))}</summary><ul>{rows}</ul></details>"
+        summary = escaped(translate("Report", "In numbers"))
+        more = f"<details><summary>{summary}</summary><ul>{rows}</ul></details>"
         yield _section(translate("Report", "Acceptance by draft position, per cent"), places_svg(shares) + more)
     yield _section(translate("Report", "Settings"), _table(setting_rows(recording)))
     yield _section(translate("Report", "Model"), _table(model_rows(recording.model)))

@@ -18,6 +18,7 @@ from app.budget_picture import (
     with_streamed,
 )
 from app.budget_scale import STEPS, BudgetScale
+from app.engine_words import in_user_words
 from app.outlooks import Answered
 from app.theme import PX_CAPTION, PX_LABEL, SPACING_BLOCK, SPACING_INNER, SPACING_PART
 from app.ui.panel import ToneLabel
@@ -241,7 +242,7 @@ class BudgetEditor(QWidget):
         self._show_peak(outlook, answer.peak if answer is not None else None)
         if answer is not None and outlook is None:
             self.verdict.set_tone("warn")
-            self.verdict.setText(answer.sentence)
+            self.verdict.setText(in_user_words(answer.sentence))
         if outlook is not None:
             self._show_outlook(outlook)
 
@@ -277,12 +278,13 @@ class BudgetEditor(QWidget):
         if progress is not None:
             self.progress.setRange(0, max(1, progress.total))
             self.progress.setValue(progress.done)
-            self.progress_words.setText(f"{progress.what}, {progress.done}/{progress.total}")
+            self.progress_words.setText(f"{in_user_words(progress.what)}, {progress.done}/{progress.total}")
 
     def show_note(self, sentence: str, *, reload: bool = False) -> None:
         """What became of the last choice, where it is not in force; "" for nothing."""
         self.note.setVisible(bool(sentence))
         self.again.setVisible(reload and bool(sentence))
+        sentence = in_user_words(sentence)
         if sentence and not reload:
             words = self.tr("The budget has stayed as it was: {reason}")
             sentence = words.replace("{reason}", sentence)

@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from app.engine_words import list_in_user_words
 from app.states import Command, HostState, is_legal
 from app.theme import PX_CONTROL, PX_LABEL, SPACING_WIDE
 from app.ui.panel import ToneLabel
@@ -50,7 +51,7 @@ class CalibrationRow(QWidget):
             self._help.setText(about)
             return
         words = self.tr("In use, measured here: {recipe}.") if info.calibrated else self.tr("In use: {recipe}.")
-        self._help.setText(f"{about} {words.format(recipe=in_words(info.recipe))}")
+        self._help.setText(f"{about} {words.format(recipe=list_in_user_words(in_words(info.recipe)))}")
 
     def show_state(self, state: HostState) -> None:
         """Whether it can be done now."""

@@ -156,7 +156,8 @@ class HistorySection(Section):
         self.legend.show_entries([(curve.role, self._words(curve.name, data[-1])) for curve, data in named])
 
     def _words(self, name: str, value: float) -> str:
-        return f"{name} {size_text(value * 2**30) if np.isfinite(value) else self.tr('n/a')}"
+        figure = size_text(value * 2**30) if np.isfinite(value) else self.tr("n/a")
+        return f"{name} {figure}"
 
 
 def _used(on_card: bool) -> Callable[[Sample], Measure | None]:

@@ -6,6 +6,7 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QPalette, QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
+from app.engine_words import in_user_words
 from app.theme import SPACING_TURN, active, is_theme_change, ui_font
 from app.ui.reply_view import ReplyView
 from app.widgets.banner import Banner
@@ -178,7 +179,7 @@ class ConversationView(QWidget):
 
     def show_banner(self, sentence: str, action_text: str | None = None) -> None:
         """Show an error above the composer; the button, if any, emits `banner_action_clicked`."""
-        self.banner.show_message(sentence, action_text)
+        self.banner.show_message(in_user_words(sentence), action_text)
 
     def hide_banner(self) -> None:
         """Take the banner away."""

@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QFont
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QProgressBar, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
+from app.engine_words import in_user_words
 from app.icons import icon
 from app.states import HostState
 from app.theme import PX_CAPTION, PX_CONTROL, PX_LABEL, SPACING_BLOCK, SPACING_PART, active, is_theme_change
@@ -98,9 +99,9 @@ class ModelChip(QWidget):
     def progress_words(self, progress: LoadProgress) -> str:
         """ "Reading tensors, 136 of 272 · 134 of 268 MB"; the phrase alone where nothing can be counted."""
         if progress.total <= 0:
-            return progress.what + "…"
+            return in_user_words(progress.what) + "…"
         words = self.tr("{what}, {done} of {total}").format(
-            what=progress.what, done=progress.done, total=progress.total
+            what=in_user_words(progress.what), done=progress.done, total=progress.total
         )
         if progress.total_bytes > 0:
             size = self.tr("{done} of {total} MB")

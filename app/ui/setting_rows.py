@@ -55,6 +55,15 @@ class ReloadTag(Tag):
         self.setToolTip(self.tr("A change loads the model again."))
 
 
+class RestartTag(Tag):
+    """A change counts once the window has been opened again."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self.setText(self.tr("next start"))
+        self.setToolTip(self.tr("A change counts from the next start of Specular."))
+
+
 class SettingRow(QWidget):
     """One setting. changed(name, value) when the user sets it."""
 
@@ -75,6 +84,8 @@ class SettingRow(QWidget):
         heading.addWidget(self._label)
         if declared.reload:
             heading.addWidget(ReloadTag())
+        if declared.restart:
+            heading.addWidget(RestartTag())
         heading.addStretch(1)
         text = QVBoxLayout()
         text.setSpacing(2)

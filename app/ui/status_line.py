@@ -9,9 +9,11 @@ from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from app.engine_words import in_user_words
 from app.states import HostState
 from app.theme import PX_LABEL, SPACING_PART, SPACING_WIDE
 from app.ui.panel import Dot, ElidedLabel, Panel, ToneLabel
+from app.ui.verdict_words import times
 from app.words import factor
 from engine.records import ModelInfo, PrefillProgress
 from engine.statistics import ReplyStatistics
@@ -153,7 +155,7 @@ class StatusLine(Panel):
 
     def show_model(self, info: ModelInfo | None) -> None:
         """Device and kernels of the loaded model."""
-        self._device.setText(f"{info.device} · {info.kernels}" if info else "")
+        self._device.setText(f"{in_user_words(info.device)} · {info.kernels}" if info else "")
         self.lossless.setVisible(info is not None)
 
     def clear_figures(self) -> None:
@@ -188,7 +190,7 @@ class StatusLine(Panel):
             words = self.tr("plain, slower than plain, measured {rate} tok/s")
         else:
             words = self.tr("plain, measured {rate} tok/s")
-        self.speed_up.show_value(factor(gain), "", words.format(rate=f"{1 / plain:.1f}"))
+        self.speed_up.show_value(times(factor(gain)), "", words.format(rate=f"{1 / plain:.1f}"))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -9,6 +9,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QFontMetricsF, QHelpEvent, QPainter, QPainterPath, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from app.engine_words import in_user_words
 from app.memory_parts import FREE, MemoryPart, MemoryPicture, size_text
 from app.theme import PX_LABEL, RADIUS_BAR, RADIUS_WASH, Theme, active, ui_font
 from app.widgets.painted import PaintedWidget
@@ -21,8 +22,9 @@ NARROWEST = 1.5  # pixels: a part that is there is seen
 
 
 def translated(text: str) -> str:
-    """A name or a reason of `app.memory_parts` in the user's language."""
-    return QCoreApplication.translate("Memory", text) if text else ""
+    """A name or a reason of `app.memory_parts`, or a reason of the engine's, in the user's language."""
+    own = QCoreApplication.translate("Memory", text) if text else ""
+    return in_user_words(own) if own == text else own
 
 
 def figure_of(part: MemoryPart, figure: Callable[[float], str] = size_text) -> str:

@@ -5,11 +5,12 @@ Importing this imports numpy and pyqtgraph; nothing that the first paint needs m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtCore import QCoreApplication, QEvent, QPointF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPen, QResizeEvent
 from PySide6.QtWidgets import QGraphicsGridLayout, QGraphicsItem, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
@@ -97,7 +98,9 @@ class PlotFrame(QWidget):
             )
         scale = max(1.0, QFontMetricsF(ui_font(PX_TICK)).height() / 13)
         self.axes["left"].setWidth(round(LEFT * scale))
-        self.axes["bottom"].setHeight(round(BOTTOM * scale))
+        # Words below the plot may be of a script that is taller than the figures' font.
+        words = QFontMetricsF(ui_font(PX_TICK)).boundingRect(QCoreApplication.translate("TimePlot", "now")).height()
+        self.axes["bottom"].setHeight(math.ceil(BOTTOM * max(scale, words / 13)))
         self.setFixedHeight(round(HEIGHT * (1 + scale) / 2))
         self.view.setCentralItem(holder)
 

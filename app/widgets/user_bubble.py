@@ -58,7 +58,8 @@ class UserBubble(QWidget):
         whole = self._open or self._short == self._text
         self._body.set_text(self._text if whole else self._short + "…")
         size = self.tr("{count} characters").replace("{count}", f"{len(self._text):,}")
-        self._more.setText(self.tr("Show less") if self._open else f"{self.tr('Show all')} · {size}")
+        all_of_it = self.tr("Show all")
+        self._more.setText(self.tr("Show less") if self._open else f"{all_of_it} · {size}")
         self._more.set_icon_name("chevron-up" if self._open else "chevron-down")
         self._fit()
 

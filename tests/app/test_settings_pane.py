@@ -183,6 +183,7 @@ def test_a_change_from_elsewhere_is_shown_and_not_sent_back(pane: SettingsPane, 
         "output_tokens": 8192,
         "kv_window": 512,
         "theme": "dark",
+        "language": "zh_CN",
         "send_key": "ctrl+enter",
         "seed": 3,
         "system_prompt": "S",
@@ -265,7 +266,7 @@ def shown(pane: SettingsPane) -> set[str]:
 def test_simple_mode_shows_what_everyone_needs(pane: SettingsPane, live: LiveSettings) -> None:
     assert not live.current.expert
     simple = {"model", "context", "speculation", "temperature", "max_new_tokens", "system_prompt", "theme"}
-    assert shown(pane) == simple | {"keep_ghosts", "send_key"}
+    assert shown(pane) == simple | {"language", "keep_ghosts", "send_key"}
     assert pane.calibration.isVisible()
 
 

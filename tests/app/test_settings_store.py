@@ -53,6 +53,7 @@ def test_every_setting_survives_the_file(store: SettingsStore) -> None:
         max_new_tokens=99,
         system_prompt="Antworte kurz. 你好",
         theme="dark",
+        language="zh_CN",
         keep_ghosts=True,
         send_key="ctrl+enter",
         expert=True,

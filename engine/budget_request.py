@@ -77,4 +77,4 @@ def _move(loaded: LoadedModel, wanted: _Wanted) -> None:
         raise SpecularError("There is not enough memory to move parts of the model.") from error
     plan = loaded.runner.plan
     if before is None or plan is None or before.residency != plan.residency:
-        loaded.controller.forget_costs()
+        loaded.controller.forget_costs(loaded.runner.decode_rows - 1)

@@ -16,6 +16,7 @@ import torch
 from engine.bench.known_shapes import Shape, tensor_bytes
 from engine.bench.replay import WAYS, CardClock, ReplayReport, replay_traces
 from engine.bench.traces import Trace
+from engine.kernels.triton.step_memory import ROWS
 from engine.offload.demands import CARD_FIXED, demands_of
 from engine.offload.measure_rates import measured_rates
 from engine.offload.parts import parts_of
@@ -48,6 +49,7 @@ class OffloadReport:
     streamed: int
     resident: int
     draft: int
+    draft_streamed: int
     verify_seconds: float
     predicted_speed_up: float
     memory: int
@@ -55,15 +57,17 @@ class OffloadReport:
     ways: tuple[ReplayReport, ...]
 
 
-def plans(shape: Shape, budget: int) -> tuple[Plan, Plan]:
+def plans(shape: Shape, budget: int, context: int | None = None) -> tuple[Plan, Plan]:
     """The plan for plain streaming and the best one, in the same budget, by what this card is measured to give.
+
+    context: tokens that the KV cache has room for, None for as many as the shape takes.
 
     Raises BadSetting, with the least, for a budget that is too small.
     """
     config = shape.config
     sizes = tensor_bytes(config)
     parts = parts_of(config, sizes)
-    demands = demands_of(config, sizes, parts, device="cuda", context=config.context)
+    demands = demands_of(config, sizes, parts, device="cuda", context=context or config.context)
     rates = measured_rates(default_rates("cuda"), "cuda")
     _tidy()
     return plan(parts, demands.plain(), rates, budget), plan(parts, demands, rates, budget)
@@ -85,7 +89,7 @@ def measure_offload(
     ways = tuple(
         replay_traces(clock, traces, name, cascade=cascade, siblings=siblings, plain_seconds=lambda: plain_seconds)
         for name, cascade, siblings in WAYS
-        if clock.stream is None or not (siblings and not cascade)
+        if clock.rows == ROWS or not (siblings and not cascade)
     )
     return OffloadReport(
         shape=shape.name,
@@ -100,6 +104,7 @@ def measure_offload(
         streamed=drafted.bytes_of(Residency.STREAMED),
         resident=drafted.bytes_of(Residency.RESIDENT),
         draft=drafted.draft,
+        draft_streamed=0 if clock.draft_stream is None else clock.draft_stream.pass_bytes,
         verify_seconds=clock.plain_seconds(PLAIN_STEPS),
         predicted_speed_up=plain.plain_seconds / drafted.speculative_seconds,
         memory=memory,

@@ -24,11 +24,12 @@ from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.step import StepKernels
 from engine.kernels.triton.step_memory import ROWS, StepBuffers
 from engine.kernels.triton.wide_choice import WIDE_ROWS
+from engine.model.card_copy import CardCopy
+from engine.model.card_weights import CardWeights
 from engine.model.decode_graphs import DecodeGraphs
 from engine.model.fused import shapes_of
 from engine.model.wide_pass import WidePass
 from engine.offload.plan import Plan
-from engine.offload.stream_builder import stream_model
 from engine.offload.weight_stream import WeightStream
 from engine.settings import Sampling
 from engine.speculation.controller import GammaController
@@ -63,8 +64,15 @@ class CardClock:
         model = random_model(config, dtype, device, caches, POSITIONS)
         copy = random_draft(config, model) if plan is None or plan.draft else None
         self.stream: WeightStream | None = None
-        if plan is not None and plan.streamed:
-            model, self.stream, self._builder = stream_model(model, plan)
+        self.draft_stream: WeightStream | None = None
+        if plan is not None:
+            self._placed = CardWeights(plan.parts, plan, device)
+            model = self._placed.hold(model)
+            self.stream = self._placed.stream
+            if copy is not None:
+                self._copy = CardCopy(plan.draft_placement, device)
+                self._copy.hold(copy)
+                copy, self.draft_stream = self._copy.model(), self._copy.stream
         tiles, _ = choose_tiles(shapes_of(config), dtype, device)
         buffers = StepBuffers(config, tiles, POSITIONS, model)
         kernels = StepKernels(config, model, buffers, tiles, config.vocabulary, self.stream)
@@ -74,10 +82,10 @@ class CardClock:
         )
         if copy is not None:
             memory = DraftBuffers(config, copy, buffers.state, buffers.logits, buffers.report)
-            draft = DraftKernels(config, copy, memory, config.vocabulary)
-            self._graphs.use_draft(draft.step, MAX_ROWS, lambda done, total: None)
+            draft = DraftKernels(config, copy, memory, config.vocabulary, weights=self.draft_stream)
+            self._graphs.use_draft(draft.step, MAX_ROWS, lambda done, total: None, self.draft_stream)
         self.rows = ROWS
-        if self.stream is not None:
+        if self.stream is not None and self.draft_stream is None:
             wide = StepBuffers(config, tiles, POSITIONS, model, WIDE_ROWS)
             wide_kernels = StepKernels(config, model, wide, tiles, config.vocabulary, self.stream)
             self._wide = WidePass(self._graphs, wide_kernels, wide)
@@ -95,7 +103,8 @@ class CardClock:
         if self._graphs.is_ahead and (self._drafted or rows > 1):
             self._graphs.begin(self._kv_length, [5])
         self._graphs.draft(self._drafted, [7] * (rows - 1))
-        self._drafted += rows
+        # What was proposed and not agreed with takes no place in a block: it never grows beyond what is judged.
+        self._drafted = min(self._drafted + rows, self.rows - MAX_ROWS)
         return time.perf_counter() - began
 
     def verify(self, rows: int, siblings: int) -> float:

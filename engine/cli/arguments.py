@@ -81,6 +81,7 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trace", metavar="FILE", nargs="+", help="replay acceptance traces instead: --record-trace")
     parser.add_argument("--alpha", type=float, metavar="A", help="replay a made-up trace of this acceptance instead")
     parser.add_argument("--budget-gb", type=float, metavar="GB", help="replay with so much of the card's memory only")
+    parser.add_argument("--context", type=int, metavar="N", help="with a budget: tokens there is room for; the shape's")
     parser.add_argument("--kv-report", action="store_true", help="measure the KV cache on virtual memory instead")
     parser.add_argument("--tune", action="store_true", help="try tile sizes and keep the best for this card")
     parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")

@@ -93,7 +93,9 @@ def _offload(options: argparse.Namespace, traces: list[Trace]) -> int:
     from engine.bench.shapes import SHAPES
 
     shape, budget = SHAPES[options.shape], int(options.budget_gb * 1e9)
-    plain, plan = plans(shape, budget)
+    if options.context is not None and not 1 <= options.context <= shape.config.context:
+        raise BadSetting(f"--context is {options.context}, but must be from 1 to {shape.config.context}.")
+    plain, plan = plans(shape, budget, options.context)
     report = measure_offload(shape, getattr(torch, options.dtype), options.kv_length, traces, plain, plan)
     StatusLine().clear()
     print(offload_table(report))
@@ -111,7 +113,9 @@ def offload_table(report: OffloadReport) -> str:
         f"plain streaming {report.plain_seconds * 1e3:.1f} ms a token ({report.predicted_plain_seconds * 1e3:.1f} "
         f"predicted), {report.plain_streamed / giga:.2f} GB a pass at {report.plain_share:.1%} of the bare copy",
         f"with a draft    {report.verify_seconds * 1e3:.1f} ms a pass, {report.streamed / giga:.2f} GB streamed, "
-        f"{report.resident / giga:.2f} GB resident, {report.draft / giga:.2f} GB of the draft",
+        f"{report.resident / giga:.2f} GB resident, {report.draft / giga:.2f} GB of the draft"
+        + f", which brings in {report.draft_streamed / giga:.2f} GB a step"
+        * bool(report.draft_streamed),
         f"memory          {report.memory / giga:.2f} GB of tensors ({report.predicted_memory / giga:.2f} planned)",
         f"S predicted     {report.predicted_speed_up:.2f} over plain streaming in the same budget",
     ]

@@ -103,7 +103,7 @@ def make_runner(
         if obstacle is None:
             try:
                 from engine.model.graph_runner import GraphRunner
-                from engine.offload.card_plan import card_plan
+                from engine.offload.card_plan import CardPlanner
 
                 graphs = GraphRunner(
                     folder,
@@ -114,8 +114,9 @@ def make_runner(
                     placement.device,
                     allowed,
                     sample,
+                    planner=CardPlanner(folder, capacity, offload=offload),
+                    budget=budget,
                     virtual_memory=virtual_memory,
-                    placed=card_plan(folder, capacity, budget, offload=offload),
                 )
                 return graphs, graphs.notes
             except Exception as error:  # whatever a compiler, a driver or a broken package may raise: it is shown

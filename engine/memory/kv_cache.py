@@ -68,6 +68,11 @@ class KvCache:
         """Why the rows do not lie in virtual memory, or None."""
         return self._storage.reason
 
+    @property
+    def replying(self) -> bool:
+        """Whether a reply is being made."""
+        return self._state is State.REPLYING
+
     def ensure(self, rows: int, *, cycle: bool = False) -> None:
         """Have memory under the first `rows` of the range in use, before anything writes or reads them.
 

@@ -26,11 +26,12 @@ def four_bit_copy(
     progress: Callable[[LoadProgress], None],
     cancelled: Callable[[], bool],
     whole: Callable[[int, FusedLayer], FusedLayer] = lambda number, layer: layer,
+    take: Callable[[int, DraftLayer], DraftLayer] = lambda number, layer: layer,
 ) -> DraftModel:
     """Round every matrix of the model to four bits, on its card. Raises LoadCancelled between two layers.
 
     whole: a layer, by number, with all of its matrices on the card; some may be streamed otherwise.
-
+    take: given each layer's copy as soon as it is made; what it returns stands for it.
     inputs: of each matrix in the order of a pass (qkv, output, gate and up, down, …, the output matrix) on some real
     text, float32 [tokens, K]; the first token's do not count.
     """
@@ -51,7 +52,7 @@ def four_bit_copy(
         gate_up, down = matrix(layer.gate_up, layer.up_bias), matrix(layer.down, layer.down_bias)
         attention_norm = _norm(layer.attention_norm, layer.attention_norm_bias, qkv)
         mlp_norm = _norm(layer.mlp_norm, layer.mlp_norm_bias, gate_up)
-        layers.append(DraftLayer(attention_norm, qkv, output, mlp_norm, gate_up, down, layer.cache))
+        layers.append(take(done, DraftLayer(attention_norm, qkv, output, mlp_norm, gate_up, down, layer.cache)))
     output = matrix(model.output)
     progress(LoadProgress("Preparing the draft", total, total, 0, 0))
     return DraftModel(

@@ -1,74 +1,144 @@
-"""Where a model's matrices lie for a card: all on it, or some in host memory and brought in for every full pass."""
+"""Where a model's matrices lie for a card: on it, or in host memory and brought in for every full pass."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
 
 from engine.files.config import ModelConfig
 from engine.kernels.triton.step_memory import FusedLayer, FusedModel
-from engine.model.fused import fuse
-from engine.offload.parts import ATTENTION, MLP
+from engine.model.fused import fuse, share_part
+from engine.offload.part_store import PartStore, part_bytes
+from engine.offload.parts import ATTENTION, MLP, Part, part_index
+from engine.offload.pinned import require_ram
 from engine.offload.plan import Plan
-from engine.offload.stream_builder import StreamBuilder, part_index
 from engine.offload.weight_stream import WeightStream
 
 Tensor = torch.Tensor
+NOWHERE = torch.empty(0)
 
 
 class CardWeights:
-    """The matrices by a plan. stream: what brings the streamed ones in, None where there are none."""
+    """The matrices of the full model by a plan, which may change while it is loaded."""
 
-    def __init__(self, plan: Plan | None, device: torch.device) -> None:
-        """Takes the host memory that a plan's streamed parts need. Raises SpecularError where RAM is too short."""
-        self._builder = StreamBuilder(plan) if plan is not None and plan.streamed else None
-        self._device = device
-        parts = () if plan is None else plan.streamed
-        self.streamed_names = frozenset(name for part in parts for name in part.tensors)
-        self.stream: WeightStream | None = None
+    def __init__(self, parts: Sequence[Part], plan: Plan | None, device: torch.device) -> None:
+        """plan: None has all parts on the card. Raises SpecularError where RAM is too short for what is streamed."""
+        self._parts, self._device = tuple(parts), device
+        self._streamed = _streamed(plan)
+        self._slots = 0 if plan is None else plan.slots
+        self._store = PartStore(device)
+        self._skeleton: FusedModel | None = None  # the model without its parts
+        require_ram(sum(part_bytes((part.nbytes,)) for part in parts if part.index in self._streamed))
 
     @property
     def streams(self) -> bool:
         """Whether anything is streamed."""
-        return self._builder is not None
+        return bool(self._streamed)
+
+    @property
+    def streamed_names(self) -> frozenset[str]:
+        """Names of the tensors in host memory."""
+        return frozenset(name for part in self._parts if part.index in self._streamed for name in part.tensors)
+
+    @property
+    def stream(self) -> WeightStream | None:
+        """What brings parts in; None where all are on the card."""
+        return self._store.stream
+
+    @property
+    def brought_bytes(self) -> int:
+        """Bytes that passes have brought in so far."""
+        return self._store.brought_bytes
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences for people about what did not go as it should."""
-        return (self._builder.buffer.note,) if self._builder is not None and self._builder.buffer.note else ()
+        return self._store.notes
 
     def fuse(
         self, config: ModelConfig, weights: dict[str, Tensor], caches: Sequence[Tensor], cosine: Tensor, sine: Tensor
     ) -> FusedModel:
         """The model as decode kernels read it: see engine.model.fused.fuse. Streamed matrices are views of slots."""
-        model = fuse(config, weights, caches, cosine, sine, self._builder)
-        if self._builder is None:
-            return model
-        self.stream = self._builder.stream(self._device)
-        return self._builder.placed(model, self.stream)
+
+        def place(index: int, matrices: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            kept = self._store.put(index, matrices, streamed=index in self._streamed)
+            share_part(weights, self._parts[index], kept)
+            return kept
+
+        return self._hollow(fuse(config, weights, caches, cosine, sine, place))
+
+    def hold(self, model: FusedModel) -> FusedModel:
+        """As `fuse`, of a model that lies on the card as a whole."""
+
+        def put(index: int, *matrices: Tensor) -> None:
+            self._store.put(index, matrices, streamed=index in self._streamed)
+
+        for number, layer in enumerate(model.layers):
+            put(part_index(number, ATTENTION), layer.qkv, layer.output)
+            put(part_index(number, MLP), layer.gate_up, layer.down)
+        if self._has_output:
+            put(2 * len(model.layers), model.output)
+        return self._hollow(model)
+
+    def _hollow(self, model: FusedModel) -> FusedModel:
+        """Keep nothing of a model whose parts have been put; the model as they lie now."""
+        layers = tuple(
+            replace(layer, qkv=NOWHERE, output=NOWHERE, gate_up=NOWHERE, down=NOWHERE) for layer in model.layers
+        )
+        self._skeleton = replace(model, layers=layers, output=NOWHERE if self._has_output else model.output)
+        self._store.start(self._slots)
+        return self.model()
+
+    def model(self) -> FusedModel:
+        """The model as its parts lie now."""
+        assert self._skeleton is not None  # `fuse` comes first
+        layers = tuple(
+            self._layer(number, layer, self._store.ready) for number, layer in enumerate(self._skeleton.layers)
+        )
+        model = replace(self._skeleton, layers=layers)
+        return replace(model, output=self._store.ready(2 * len(layers))[0]) if self._has_output else model
+
+    def move(self, plan: Plan | None, weights: dict[str, Tensor], progress: Callable[[int, int], None]) -> None:
+        """Have the parts lie by another plan; nothing may hold the model any more. Raises as PartStore.move."""
+        streamed = _streamed(plan)
+
+        def moved(index: int, matrices: tuple[Tensor, ...]) -> None:
+            share_part(weights, self._parts[index], matrices)
+
+        self._store.stop()
+        try:
+            self._store.move(streamed, moved, progress)
+            self._streamed, self._slots = streamed, 0 if plan is None else plan.slots
+        finally:
+            self._store.start(self._slots)
 
     def whole(self, number: int, layer: FusedLayer) -> FusedLayer:
         """A layer with all of its matrices on the card."""
-        attention, mlp = part_index(number, ATTENTION), part_index(number, MLP)
-        if self._builder is not None and self._builder.streams(attention):
-            qkv, output = (matrix.to(self._device) for matrix in self._builder.home(attention))
-            layer = replace(layer, qkv=qkv, output=output)
-        if self._builder is not None and self._builder.streams(mlp):
-            gate_up, down = (matrix.to(self._device) for matrix in self._builder.home(mlp))
-            layer = replace(layer, gate_up=gate_up, down=down)
-        return layer
+        return self._layer(number, layer, lambda index: tuple(m.to(self._device) for m in self._store.home(index)))
 
     def with_output(self, model: FusedModel) -> FusedModel:
         """The model with its output matrix on the card."""
-        index = 2 * len(model.layers)
-        if self._builder is None or not self._builder.streams(index):
+        if not self._has_output:
             return model
-        return replace(model, output=self._builder.home(index)[0].to(self._device))
+        return replace(model, output=self._store.home(2 * len(model.layers))[0].to(self._device))
 
     def close(self) -> None:
         """Give the host memory back."""
-        if self._builder is not None:
-            torch.cuda.synchronize(self._device)
-            self._builder.buffer.close()
+        self._store.close()
+
+    @property
+    def _has_output(self) -> bool:
+        """Whether the output matrix is a part, not the embedding."""
+        return self._parts[-1].layer is None
+
+    @staticmethod
+    def _layer(number: int, layer: FusedLayer, matrices: Callable[[int], tuple[Tensor, ...]]) -> FusedLayer:
+        qkv, output = matrices(part_index(number, ATTENTION))
+        gate_up, down = matrices(part_index(number, MLP))
+        return replace(layer, qkv=qkv, output=output, gate_up=gate_up, down=down)
+
+
+def _streamed(plan: Plan | None) -> frozenset[int]:
+    return frozenset() if plan is None else frozenset(part.index for part in plan.streamed)

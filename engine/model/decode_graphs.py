@@ -8,6 +8,7 @@ after the full pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,6 +21,7 @@ from engine.kernels.triton.step_memory import ROWS, StepBuffers
 from engine.offload.weight_stream import WeightStream
 from engine.settings import Sampling
 
+GREEDY, SAMPLED = 0, 1  # how tokens are chosen: the best one; by settings
 DraftLaunch = Callable[[int, SampledChoice | None], None]  # rows, and how to choose tokens (None: the best)
 
 
@@ -59,13 +61,15 @@ class DecodeGraphs:
         *,
         siblings: bool = False,
         weights: WeightStream | None = None,
+        mode: int = GREEDY,
+        range_units: int = 0,
     ) -> None:
         """Capture the full passes; with `sampled` also those that choose by settings. progress: (done, total).
 
         siblings: also those whose last rows may be siblings. weights: what the kernels' full passes bring parts of the
-        model in with.
+        model in with. mode, range_units: how tokens are chosen, and where the rows lie that capturing may write.
         """
-        self._buffers, self._sampled, self._weights = buffers, sampled, weights
+        self._buffers, self._sampled, self.weights = buffers, sampled, weights
         self.stream = torch.cuda.Stream(buffers.state.device)
         self._pool = torch.cuda.graph_pool_handle()
         self._readback = torch.zeros(judge.STATE_SIZE, dtype=torch.int32).pin_memory()
@@ -79,28 +83,28 @@ class DecodeGraphs:
             launches += [partial(kernels.full, rows, sampled) for rows in range(1, ROWS + 1)]
         if siblings:
             launches += [partial(kernels.full, rows, siblings=True) for rows in range(3, ROWS + 1)]
-        self._range = 0  # of the last state that was set, see judge.RANGE
+        self._range = range_units  # of the last state that was set, see judge.RANGE
         self._held: list[object] = [launches]  # graphs read and write memory that must live as long as they do
         graphs = []
         for number, launch in enumerate(launches):
             progress(number, len(launches))
-            graphs.append(self.capture(launch, full=True))
+            graphs.append(self.capture(launch, weights))
         progress(len(launches), len(launches))
         modes = 1 if sampled is None else 2
         self._fulls = [graphs[mode * ROWS : (mode + 1) * ROWS] for mode in range(modes)]
         self._with_siblings = dict(zip(range(3, ROWS + 1), graphs[modes * ROWS :], strict=False))
         self._drafts: list[list[torch.cuda.CUDAGraph]] = []
-        self._mode = 0  # 0: the best token; 1: by the settings of `sampled`
+        self.mode = mode
 
     @property
     def most_siblings(self) -> int:
         """Sibling rows that the next full pass can carry."""
-        return ROWS - 2 if self._with_siblings and self._mode == 0 else 0
+        return ROWS - 2 if self._with_siblings and self.mode == GREEDY else 0
 
     @property
     def greedy(self) -> bool:
         """Whether steps take the best token."""
-        return self._mode == 0
+        return self.mode == GREEDY
 
     @property
     def draft_rows(self) -> int:
@@ -113,7 +117,7 @@ class DecodeGraphs:
         Raises RuntimeError where only greedy steps were captured and the settings are not greedy.
         """
         greedy = settings.greedy and settings.repetition_penalty == 1.0
-        self._mode = 0 if greedy else 1
+        self.mode = GREEDY if greedy else SAMPLED
         if greedy:
             return
         if self._sampled is None:
@@ -126,7 +130,7 @@ class DecodeGraphs:
         self._prompt_buffers = buffers
         self._held.append(kernels)
         self._prompt_upload = torch.zeros(judge.TOKENS + buffers.height, dtype=torch.int32).pin_memory()
-        self._prompt = self.capture(kernels.prompt, full=True)
+        self._prompt = self.capture(kernels.prompt, self.weights)
 
     def read_prompt(self, position: int, tokens: Sequence[int], range_units: int = 0) -> None:
         """Fill the cache for at most `height` tokens from `position` on; rows beyond them are garbage that the next
@@ -146,11 +150,15 @@ class DecodeGraphs:
         self.stream.synchronize()
 
     def use_draft(
-        self, launch: DraftLaunch, rows: int, progress: Callable[[int, int], None], *, streams: bool = False
+        self,
+        launch: DraftLaunch,
+        rows: int,
+        progress: Callable[[int, int], None],
+        weights: WeightStream | None = None,
     ) -> None:
         """Capture the draft steps of a recipe, of 1 to `rows` rows. progress: (done, total).
 
-        streams: they use the full model's own parts, which have to be brought in for them too.
+        weights: what brings in the parts that they read, their own or the full model's; None where all are there.
         """
         self.synchronize()
         self._ahead = None
@@ -159,9 +167,9 @@ class DecodeGraphs:
         for count in range(1, rows + 1):
             progress(count - 1, rows)
             for graphs, choice in zip(drafts, choices, strict=True):
-                graphs.append(self.capture(partial(launch, count, choice), full=streams))
+                graphs.append(self.capture(partial(launch, count, choice), weights))
         progress(rows, rows)
-        self._drafts, self._draft_launch, self._draft_streams = drafts, launch, streams
+        self._drafts, self._draft_launch, self._draft_weights = drafts, launch, weights
 
     def begin(self, position: int, tokens: Sequence[int], range_units: int = 0) -> None:
         """Set the state: the block's tokens, of which the first stands at `position`. Ordered before what follows.
@@ -181,7 +189,7 @@ class DecodeGraphs:
     def run_full(self, rows: int) -> None:
         """Queue a full pass over the block's first `rows` tokens."""
         with torch.cuda.stream(self.stream):
-            self.replay_full(self._fulls[self._mode][rows - 1])
+            self.replay_full(self._fulls[self.mode][rows - 1])
 
     def run_draft(self, rows: int = 1) -> None:
         """Queue a draft step over the token at the cursor and rows - 1 proposals behind it."""
@@ -239,7 +247,7 @@ class DecodeGraphs:
                 self._upload(self._block, judge.CHAIN, judge.CHAIN + 1)
                 self.replay_full(self._with_siblings[rows], self._read_state)
             else:
-                self.replay_full(self._fulls[self._mode][rows - 1], self._read_state)
+                self.replay_full(self._fulls[self.mode][rows - 1], self._read_state)
         self._ended.synchronize()
         return self._judged(height, rows, siblings=bool(siblings))
 
@@ -293,35 +301,32 @@ class DecodeGraphs:
         Those go on while the host, which waits for what `after` records, drafts.
         """
         with torch.cuda.stream(self.stream):
-            if self._weights is not None:
-                self._weights.wait()
-            graph.replay()
-            after()
-            if self._weights is not None:
-                self._weights.prefetch()
+            self._replay(graph, self.weights, after)
 
     def _replay_draft(self, rows: int) -> None:
-        graph = self._drafts[self._mode][rows - 1]
-        if self._draft_streams:
-            self.replay_full(graph)
-        else:
-            graph.replay()
+        self._replay(self._drafts[self.mode][rows - 1], self._draft_weights)
 
-    def capture(self, launch: Callable[[], None], *, full: bool = False) -> torch.cuda.CUDAGraph:
+    @staticmethod
+    def _replay(
+        graph: torch.cuda.CUDAGraph, weights: WeightStream | None, after: Callable[[], None] = lambda: None
+    ) -> None:
+        if weights is not None:
+            weights.wait()
+        graph.replay()
+        after()
+        if weights is not None:
+            weights.prefetch()
+
+    def capture(self, launch: Callable[[], None], weights: WeightStream | None = None) -> torch.cuda.CUDAGraph:
         """Run once to compile and warm up, then capture. Writes the first rows of the range in use.
 
-        full: of the full model, parts of which may have to be brought in.
+        weights: what brings in parts for the pass.
         """
-        weights = self._weights if full else None
         self.stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self.stream):
+        with torch.cuda.stream(self.stream), nullcontext() if weights is None else weights.dry():
             self._buffers.state.zero_()
             self._buffers.state[judge.RANGE] = self._range
-            if weights is not None:
-                weights.wait()
             launch()
-            if weights is not None:
-                weights.prefetch()
         self.stream.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool, stream=self.stream):

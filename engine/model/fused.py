@@ -5,7 +5,7 @@ The separate names stay usable (prefill multiplies with the views), so nothing i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
@@ -14,10 +14,10 @@ from engine.files.config import ModelConfig
 from engine.kernels.triton.step_memory import FusedLayer, FusedModel
 from engine.kernels.triton.tiles import Role
 from engine.model import programme as p
-from engine.offload.parts import ATTENTION, MLP
-from engine.offload.stream_builder import StreamBuilder, part_index
+from engine.offload.parts import ATTENTION, MLP, Part, part_index
 
 Tensor = torch.Tensor
+Place = Callable[[int, tuple[Tensor, ...]], tuple[Tensor, ...]]  # a part, by number, to where it shall lie
 
 
 def fuse(
@@ -26,12 +26,12 @@ def fuse(
     caches: Sequence[Tensor],
     cosine: Tensor,
     sine: Tensor,
-    builder: StreamBuilder | None = None,
+    place: Place = lambda index, matrices: matrices,
 ) -> FusedModel:
     """Join q, k, v and gate, up of every layer; `weights` then holds views of the joined matrices.
 
     At most one layer's parts are held twice at a time. Vectors in `weights` are float32 already.
-    builder: takes the parts that it streams; `weights` then holds views of its host memory, and so does the model.
+    place: puts each part where it is to lie and returns it; whoever does so sees to `weights` (see share_part).
     """
     layers: list[FusedLayer] = []
     for layer in range(config.layers):
@@ -51,12 +51,11 @@ def fuse(
                 cache=caches[layer],
             )
         )
-        if builder is not None:
-            layers[-1] = _taken(builder, layer, layers[-1], weights)
+        layers[-1] = _placed(place, layer, layers[-1])
     name = p.output_matrix(config, frozenset(weights))
-    if builder is not None and builder.streams(2 * config.layers):
-        (weights[name],) = builder.take(2 * config.layers, (weights[name],))
     output = weights[name]
+    if name != p.EMBEDDING:
+        (output,) = place(2 * config.layers, (output,))
     return FusedModel(tuple(layers), weights[p.EMBEDDING], weights[p.FINAL_NORM], output, cosine, sine)
 
 
@@ -83,21 +82,18 @@ def unsupported(config: ModelConfig, dtype: torch.dtype, names: frozenset[str]) 
     return None
 
 
-def _taken(builder: StreamBuilder, number: int, layer: FusedLayer, weights: dict[str, Tensor]) -> FusedLayer:
-    """The layer with its streamed parts in the builder's memory."""
-    attention, mlp = part_index(number, ATTENTION), part_index(number, MLP)
-    prefix = f"model.layers.{number}."
-    if builder.streams(attention):
-        qkv, output = builder.take(attention, (layer.qkv, layer.output))
-        layer = replace(layer, qkv=qkv, output=output)
-        _share(weights, [f"{prefix}self_attn.{part}_proj.weight" for part in "qkv"], qkv)
-        weights[f"{prefix}self_attn.o_proj.weight"] = output
-    if builder.streams(mlp):
-        gate_up, down = builder.take(mlp, (layer.gate_up, layer.down))
-        layer = replace(layer, gate_up=gate_up, down=down)
-        _share(weights, [f"{prefix}mlp.gate_proj.weight", f"{prefix}mlp.up_proj.weight"], gate_up)
-        weights[f"{prefix}mlp.down_proj.weight"] = down
-    return layer
+def share_part(weights: dict[str, Tensor], part: Part, matrices: tuple[Tensor, ...]) -> None:
+    """Let a part's names in `weights` stand for its joined matrices, where these lie now."""
+    joined = {ATTENTION: (slice(0, 3), slice(3, 4)), MLP: (slice(0, -1), slice(-1, None))}
+    for names, matrix in zip(joined.get(part.kind, (slice(0, 1),)), matrices, strict=True):
+        _share(weights, list(part.tensors[names]), matrix)
+
+
+def _placed(place: Place, number: int, layer: FusedLayer) -> FusedLayer:
+    """The layer with its parts where they are to lie."""
+    qkv, output = place(part_index(number, ATTENTION), (layer.qkv, layer.output))
+    gate_up, down = place(part_index(number, MLP), (layer.gate_up, layer.down))
+    return replace(layer, qkv=qkv, output=output, gate_up=gate_up, down=down)
 
 
 def _share(weights: dict[str, Tensor], names: list[str], joined: Tensor) -> None:

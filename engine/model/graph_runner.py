@@ -9,25 +9,26 @@ from functools import partial
 import numpy as np
 import torch
 
+from engine.errors import BadSetting, SpecularError
 from engine.files.folder import ModelFolder
 from engine.kernels.triton.choose_tiles import choose_tiles
-from engine.kernels.triton.draft_memory import CODES_A_WORD, MAX_ROWS, DraftBuffers, DraftModel
+from engine.kernels.triton.draft_memory import CODES_A_WORD, MAX_ROWS, DraftBuffers
 from engine.kernels.triton.draft_step import DraftKernels
 from engine.kernels.triton.judge import RANGE_UNIT
-from engine.kernels.triton.sampled_choice import SampledChoice
-from engine.kernels.triton.step import PROMPT_ROWS, StepKernels
-from engine.kernels.triton.step_memory import StepBuffers
+from engine.kernels.triton.step import PROMPT_ROWS
 from engine.kernels.triton.wide_choice import WIDE_ROWS
+from engine.model.card_copy import CardCopy
 from engine.model.card_draft import KeptRows, four_bit_copy
+from engine.model.card_steps import CardMemory, CardSteps
 from engine.model.card_weights import CardWeights
-from engine.model.decode_graphs import DecodeGraphs, DraftReport, Judgement
+from engine.model.decode_graphs import GREEDY, DecodeGraphs, DraftReport, Judgement
 from engine.model.fused import shapes_of
 from engine.model.ingredients import require_ingredients
 from engine.model.runner import MAX_DECODE_ROWS, MAX_DRAFT_ROWS
 from engine.model.torch_runner import TorchRunner
-from engine.model.wide_pass import WidePass
-from engine.offload.card_plan import CardPlan
-from engine.offload.plan import Plan
+from engine.offload.card_plan import CardPlanner
+from engine.offload.demands import CARD_FIXED
+from engine.offload.plan import Plan, arrangement
 from engine.offload.transfers import NONE, Transfers
 from engine.recipe import Ingredients, Recipe
 from engine.records import LoadProgress
@@ -54,23 +55,26 @@ class GraphRunner(TorchRunner):
         allowed: int,
         sample: Sequence[int] = (),
         *,
+        planner: CardPlanner,
+        budget: int | None = None,
         virtual_memory: bool = True,
-        placed: CardPlan | None = None,
     ) -> None:
         """allowed: token ids from here on (rows that only pad the vocabulary) are never chosen.
 
         sample: ids of some real text, for what the draft's rounding must preserve; () where there is none.
-        placed: which parts of the model are streamed; None for none. Raises SpecularError where RAM is too short for
-        them.
+        planner, budget: by which parts of the model are streamed. Raises as CardPlanner.plan, and SpecularError where
+        RAM is too short for what is streamed.
         """
-        self._packable = all(n % CODES_A_WORD == 0 for shape in shapes_of(folder.config).values() for n in shape[1:])
-        plan = None if placed is None else placed.plan
-        self._plan, self._pass_seconds, self._waited = plan, 0.0 if placed is None else placed.pass_seconds, 0.0
-        self._placed = CardWeights(plan, torch.device(device))
+        packable = all(n % CODES_A_WORD == 0 for shape in shapes_of(folder.config).values() for n in shape[1:])
+        self._planner, self._placement, self._waited = planner, planner.plan(budget), 0.0
+        plan = self._placement.plan
+        self._placed = CardWeights(planner.parts, plan, torch.device(device))
         self._streamed = self._placed.streamed_names
         # A plan without a draft has no room for a copy; without one the controller finds that drafting does not pay.
-        self._copies = self._packable and (plan is None or plan.draft > 0)
-        self.ingredients = _ingredients(self._copies, streams=self._placed.streams)
+        self._copies = packable and (plan is None or plan.draft > 0)
+        self._steps: CardSteps | None = None  # until the base class has loaded, and while parts move
+        self._copy: CardCopy | None = None
+        self._kept: KeptRows | None = None
         recipe = recipe or Recipe(weight_bits=4 if self._copies else 16)
         try:
             super().__init__(folder, capacity, recipe, progress, cancelled, device, virtual_memory=virtual_memory)
@@ -80,7 +84,7 @@ class GraphRunner(TorchRunner):
                 self.kv.close()
                 raise
         except BaseException:
-            self._placed.close()
+            self._close_parts()
             raise
 
     def _make_ready(
@@ -95,34 +99,31 @@ class GraphRunner(TorchRunner):
         self._progress, self._cancelled = progress, cancelled
         self._allowed, self._sample = allowed, tuple(sample) or _spread_ids(self.config.vocabulary)
         self.kv.ensure(PROMPT_ROWS)  # that captured steps write when they are run once
-        self._model = self._placed.fuse(self.config, self._weights, self._cache, self._cosine, self._sine)
-        stream = self._placed.stream
+        model = self._placed.fuse(self.config, self._weights, self._cache, self._cosine, self._sine)
         tiles, tuned = choose_tiles(shapes_of(self.config), self._embedding.dtype, self.device)
         self.kernels = f"Triton graphs ({'tuned' if tuned else 'default'} tiles)"
-        self._buffers = StepBuffers(self.config, tiles, self._cosine.shape[0], self._model)
-        self._kernels = StepKernels(self.config, self._model, self._buffers, tiles, allowed, stream)
-        sampled = SampledChoice(self._buffers.state, self._buffers.floats, self._buffers.logits, allowed)
-        self.graphs = DecodeGraphs(
-            self._kernels,
-            self._buffers,
-            lambda done, total: progress(LoadProgress("Capturing graphs", done, total, 0, 0)),
-            sampled,
-            siblings=self._model.positions is None,
-            weights=stream,
-        )
+        self._memory = CardMemory(self.config, model, tiles, self._cosine.shape[0], allowed, PROMPT_ROWS)
         self.chunk = PROMPT_ROWS
-        prompt_buffers = StepBuffers(self.config, tiles, self._cosine.shape[0], self._model, PROMPT_ROWS)
-        prompt_kernels = StepKernels(self.config, self._model, prompt_buffers, tiles, allowed, stream)
-        self.graphs.read_prompts_with(prompt_kernels, prompt_buffers)
-        if stream is not None:
-            wide_buffers = StepBuffers(self.config, tiles, self._cosine.shape[0], self._model, WIDE_ROWS)
-            wide_kernels = StepKernels(self.config, self._model, wide_buffers, tiles, allowed, stream)
-            self._wide = WidePass(self.graphs, wide_kernels, wide_buffers)
-        self._copy: DraftModel | None = None
-        self._kept: KeptRows | None = None
         # Range, position and token that the card's state stands at.
         self._ready: tuple[int, int, int] | None = None
+        self._capture(recipe)
+
+    def _capture(self, recipe: Recipe, mode: int = GREEDY) -> None:
+        """Capture all steps over the parts as they lie now."""
+        model, stream = self._placed.model(), self._placed.stream
+        self._steps = CardSteps(self._memory, model, stream, self._progress, mode, self._range_units())
         self._capture_draft(recipe)
+
+    @property
+    def graphs(self) -> DecodeGraphs:
+        """The captured steps."""
+        assert self._steps is not None  # parts do not move while steps run
+        return self._steps.graphs
+
+    @property
+    def ingredients(self) -> Ingredients:  # type: ignore[override]
+        """See Runner.ingredients."""
+        return _ingredients(self._copies, streams=self._placed.streams)
 
     def full(self, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
         """See Runner.full. Wanted rows come from a decode step, the rows before them from passes over the prompt."""
@@ -148,7 +149,7 @@ class GraphRunner(TorchRunner):
             part = tokens[first : first + widest]
             self._begin(position + first, part)
             if self._kept is not None:
-                self._buffers.logits[: len(part)].fill_(float("-inf"))
+                self._memory.steps.logits[: len(part)].fill_(float("-inf"))
                 torch.cuda.current_stream().synchronize()
             self.graphs.run_draft(len(part))
             logits.append(self.graphs.logits(len(part)).numpy())
@@ -158,7 +159,8 @@ class GraphRunner(TorchRunner):
     @property
     def decode_rows(self) -> int:  # type: ignore[override]
         """See Runner.decode_rows. Where weights are brought in for each pass, its rows cost nothing."""
-        return WIDE_ROWS if self._placed.streams and self.graphs.greedy else MAX_DECODE_ROWS
+        waits = self._copy is not None and self._copy.stream is not None  # a long chain would cost too many steps
+        return WIDE_ROWS if self._placed.streams and self.graphs.greedy and not waits else MAX_DECODE_ROWS
 
     @property
     def most_siblings(self) -> int:
@@ -195,11 +197,12 @@ class GraphRunner(TorchRunner):
             return self._judge(chain, checked, siblings)
         finally:
             if self._placed.streams:
-                self._waited += max(0.0, time.perf_counter() - began - self._pass_seconds)
+                self._waited += max(0.0, time.perf_counter() - began - self._placement.pass_seconds)
 
     def _judge(self, chain: Sequence[int], checked: int, siblings: Sequence[tuple[int, int]]) -> Judgement:
         if 1 + len(chain) > MAX_DECODE_ROWS:
-            return self._wide.judge(self._at, (self._token, *chain), self._range_units())
+            assert self._steps is not None and self._steps.wide is not None  # see decode_rows
+            return self._steps.wide.judge(self._at, (self._token, *chain), self._range_units())
         if self.graphs.is_ahead:
             self._begin(self._at, (self._token,))
         result = self.graphs.judge(chain, checked, siblings)
@@ -237,7 +240,7 @@ class GraphRunner(TorchRunner):
         """See Runner.use_recipe."""
         require_ingredients(recipe, "this card", self.ingredients)
         self._progress, self._cancelled = progress, cancelled
-        if hasattr(self, "graphs"):  # not while the base class loads
+        if self._steps is not None:  # not while the base class loads
             with self.kv.scratch(), self.kv.anchored():  # what is captured runs once, on rows that nobody reads
                 self._begin(0, (0,))
                 self._capture_draft(recipe)
@@ -248,8 +251,60 @@ class GraphRunner(TorchRunner):
 
     def release_copies(self, kept: Collection[int]) -> None:
         """See Runner.release_copies. The captured steps of the recipe in force keep theirs."""
-        if 4 not in kept and self._recipe.weight_bits != 4:
+        if 4 not in kept and self._recipe.weight_bits != 4 and self._copy is not None:
+            self._copy.close()
             self._copy, self.draft_bytes = None, 0
+
+    def use_budget(self, budget: int | None, progress: Callable[[LoadProgress], None] = lambda _: None) -> None:
+        """See Runner.use_budget."""
+        if self.kv.reason is not None and self.kv.replying:
+            raise SpecularError("Parts can move between replies only, because the KV cache is a plain tensor.")
+        draft = True if self._copy is not None else None if self._copies else False
+        found = self._planner.plan(budget, self._held(), draft=draft)
+        if found.plan is not None and found.plan.streamed and self._copies and self._recipe.weight_bits == 16:
+            raise BadSetting(
+                "The draft has the model's own 16 bit weights, so all of them must be on the card: "
+                "take a draft of 4 bits first, or a larger budget."
+            )
+        before, mode = self._placement, self.graphs.mode
+        if arrangement(before.plan) == arrangement(found.plan):
+            self._placement = found
+            return
+        self._progress, self._cancelled = progress, lambda: False
+        with self.kv.scratch(), self.kv.anchored():  # what is captured runs once, on rows that nobody reads
+            self._begin(0, (0,))
+            self.graphs.synchronize()
+            self._ready, self._steps, self._kept = None, None, None
+            try:
+                self._arrange(found.plan, before.plan)
+                self._placement = found
+                self._capture(self._recipe, mode)
+            except BaseException:
+                self._steps = None
+                self._arrange(before.plan, found.plan)
+                self._placement = before
+                self._capture(self._recipe, mode)
+                raise
+
+    def _arrange(self, plan: Plan | None, before: Plan | None) -> None:
+        """Have the parts of the model and of the draft lie by another plan; as before, where that fails."""
+
+        def report(stage: str) -> Callable[[int, int], None]:
+            return lambda done, total: self._progress(LoadProgress(stage, done, total, 0, 0))
+
+        self._placed.move(plan, self._weights, report("Moving layers"))
+        if self._copy is None:
+            return
+        try:
+            self._copy.move(None if plan is None else plan.draft_placement, report("Moving the draft"))
+        except BaseException:
+            self._placed.move(before, self._weights, report("Moving layers back"))
+            raise
+
+    def _held(self) -> int:
+        """Bytes of the card that the model has."""
+        rows = self.kv.report().mapped + self.kv.report().pool if self.kv.reason is None else 0
+        return torch.cuda.memory_reserved(self.device) + rows + CARD_FIXED
 
     def _capture_draft(self, recipe: Recipe) -> None:
         """Capture the draft steps of a recipe; the low-bit copy is made when it is first asked for."""
@@ -257,62 +312,76 @@ class GraphRunner(TorchRunner):
         def progress(done: int, total: int) -> None:
             self._progress(LoadProgress("Capturing the draft", done, total, 0, 0))
 
+        assert self._steps is not None
         self._ready = None
-        skipped = frozenset(recipe.skipped_attention), frozenset(recipe.skipped_mlp)
+        b = self._memory.steps
         if recipe.weight_bits == 16:
-            attention, mlp, report = recipe.skipped_attention, recipe.skipped_mlp, self._buffers.report
-            whole = self._kernels
+            attention, mlp, whole = recipe.skipped_attention, recipe.skipped_mlp, self._steps.kernels
             self.graphs.use_draft(
-                lambda rows, choice: whole.draft(attention, mlp, report, choice),
-                1,
-                progress,
-                streams=self._placed.streams,
+                lambda rows, choice: whole.draft(attention, mlp, b.report, choice), 1, progress, self._placed.stream
             )
             self._kept = None
             return
         if self._copy is None:
-            sample = self._sample[: self.capacity]
-            complete, inputs = self._placed.with_output(self._model), self.sample_inputs(sample)
-            self._copy = four_bit_copy(complete, inputs, self._progress, self._cancelled, self._placed.whole)
+            self._copy = self._make_copy()
             self.draft_bytes = self._copy.nbytes
-        kept = None
+        kept, model = None, self._copy.model()
         if recipe.reduced_vocabulary is not None and recipe.reduced_vocabulary < self.config.vocabulary:
-            kept = KeptRows(self._copy, recipe.reduced_vocabulary, self._always())
-        model = self._copy if kept is None else kept.model
-        b = self._buffers
+            kept = KeptRows(model, recipe.reduced_vocabulary, self._always())
+            model = kept.model
         buffers = DraftBuffers(self.config, model, b.state, b.logits, b.report)
         draft = DraftKernels(
             self.config,
             model,
             buffers,
             self._allowed,
-            skipped_attention=skipped[0],
-            skipped_mlp=skipped[1],
+            skipped_attention=frozenset(recipe.skipped_attention),
+            skipped_mlp=frozenset(recipe.skipped_mlp),
             window=recipe.kv_window or 0,
+            weights=self._copy.stream,
         )
-        self.graphs.use_draft(draft.step, MAX_ROWS, progress)
+        self.graphs.use_draft(draft.step, MAX_ROWS, progress, self._copy.stream)
         self._kept = kept
+
+    def _make_copy(self) -> CardCopy:
+        """The four-bit copy, rounded by what a sample text needs. Raises LoadCancelled."""
+        plan = self._placement.plan
+        copy = CardCopy(None if plan is None else plan.draft_placement, self.device)
+        try:
+            complete = self._placed.with_output(self._placed.model())
+            inputs = self.sample_inputs(self._sample[: self.capacity])
+            copy.finish(four_bit_copy(complete, inputs, self._progress, self._cancelled, self._placed.whole, copy.take))
+        except BaseException:
+            copy.close()
+            raise
+        return copy
 
     @property
     def plan(self) -> Plan | None:
         """See Runner.plan."""
-        return self._plan
+        return self._placement.plan
 
     @property
     def transfers(self) -> Transfers:
         """See Runner.transfers. Passes waited for what they took beyond their kernels at the card's own speed."""
-        stream = self._placed.stream
-        return NONE if stream is None else Transfers(stream.brought_bytes, self._waited)
+        streamed = self._placed.brought_bytes + (0 if self._copy is None else self._copy.brought_bytes)
+        return Transfers(streamed, self._waited) if streamed else NONE
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences for people about what did not go as it should; nothing fails for it."""
-        return self._placed.notes
+        return (*self._placed.notes, *(() if self._copy is None else self._copy.notes))
 
     def close(self) -> None:
         """See Runner.close."""
+        self._steps = None
         super().close()
+        self._close_parts()
+
+    def _close_parts(self) -> None:
         self._placed.close()
+        if self._copy is not None:
+            self._copy.close()
 
     def _begin(self, position: int, tokens: Sequence[int]) -> None:
         self.kv.ensure(position + self.decode_rows + MAX_DRAFT_ROWS)

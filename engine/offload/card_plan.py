@@ -1,55 +1,72 @@
-"""The plan of a model that is about to be loaded onto a card: by what the card has free, or by a budget."""
+"""The plan of a model on a card: by what the card has free, or by a budget; before it is loaded, and after."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from engine.errors import SpecularError
 from engine.files.folder import ModelFolder
 from engine.offload.demands import demands_of
-from engine.offload.measure_rates import measured_rates
+from engine.offload.measure_rates import CARD_COPY, measured_rates
 from engine.offload.parts import parts_of
 from engine.offload.plan import Plan
 from engine.offload.planner import plan, whole
-from engine.offload.rates import default_rates
+from engine.offload.rates import Rates, default_rates
 
 DRAFT_BITS = (4,)  # that a card's draft can have
 
 
 @dataclass(frozen=True, slots=True)
 class CardPlan:
-    """pass_seconds: of a full pass over one row, were every part on the card."""
+    """plan: None where all parts and the draft fit. pass_seconds: of a full pass over one row, were all on the card."""
 
-    plan: Plan
-    pass_seconds: float
+    plan: Plan | None
+    pass_seconds: float = 0.0
 
 
-def card_plan(folder: ModelFolder, capacity: int, budget: int | None, *, offload: bool = True) -> CardPlan | None:
-    """Where the parts of a model lie; None where all of them and the draft fit. Memory and bus are measured for it.
+class CardPlanner:
+    """Plans one model on the current card, as often as it is asked to."""
 
-    budget: bytes of the card's memory, None for what is free; more than is free is never counted on. offload: whether
-    parts may be streamed. Raises BadSetting, with the least budget, where it is too small for any plan, and
-    SpecularError where the model does not fit as a whole and may not be streamed.
-    """
-    config = folder.config
-    sizes = {name: entry.nbytes for name, entry in folder.entries.items()}
-    parts = parts_of(config, sizes)
-    demands = demands_of(config, sizes, parts, device="cuda", context=capacity, widths=DRAFT_BITS)
-    free = torch.cuda.mem_get_info()[0]
-    limit = free if budget is None else min(budget, free)
-    draft = demands.drafts[0] if demands.drafts else None
-    if whole(parts, demands, draft) <= limit:
-        return None
-    if not offload:
-        wanted = whole(parts, demands, None)
-        if wanted > limit:
-            raise SpecularError(
-                f"The model needs {wanted / 1e9:.1f} GB of the card's memory, but may take {limit / 1e9:.1f} GB, "
-                "and offload is switched off."
-            )
-    rates = measured_rates(default_rates("cuda"), "cuda")
-    torch.cuda.empty_cache()  # of what was measured with
-    chosen = plan(parts, demands if offload else demands.plain(), rates, limit)
-    return CardPlan(chosen, sum(part.nbytes for part in parts) / rates.device)
+    def __init__(self, folder: ModelFolder, capacity: int, *, offload: bool = True) -> None:
+        """capacity: positions of the KV cache. offload: whether parts may be streamed."""
+        sizes = {name: entry.nbytes for name, entry in folder.entries.items()}
+        self.parts = parts_of(folder.config, sizes)
+        self._demands = demands_of(folder.config, sizes, self.parts, device="cuda", context=capacity, widths=DRAFT_BITS)
+        self._offload = offload
+        self._rates: Rates | None = None
+
+    def plan(self, budget: int | None, held: int = 0, *, draft: bool | None = None) -> CardPlan:
+        """Where the parts lie under a budget in bytes, None for what is free; more than is free is never counted on.
+
+        Memory and bus are measured for it where need be. held: bytes that the model has already, which are its to place
+        anew. draft: whether there is one; None where that is open. Raises BadSetting, with the least budget, where it is too small for
+        any plan, and SpecularError where the model does not fit as a whole and may not be streamed.
+        """
+        demands = self._demands.plain() if draft is False else replace(self._demands, always_drafts=draft is True)
+        free = torch.cuda.mem_get_info()[0] + held
+        limit = free if budget is None else min(budget, free)
+        copy = demands.drafts[0] if demands.drafts else None
+        if whole(self.parts, demands, copy) <= limit:
+            return CardPlan(None)
+        if not self._offload:
+            wanted = whole(self.parts, demands, None)
+            if wanted > limit:
+                raise SpecularError(
+                    f"The model needs {wanted / 1e9:.1f} GB of the card's memory, but may take {limit / 1e9:.1f} GB, "
+                    "and offload is switched off."
+                )
+            demands = demands.plain()
+        rates = self._measured()
+        chosen = plan(self.parts, demands, rates, limit)
+        return CardPlan(chosen, sum(part.nbytes for part in self.parts) / rates.device)
+
+    def _measured(self) -> Rates:
+        """What memory and bus give; defaults, until there is room to measure in."""
+        if self._rates is None:
+            if torch.cuda.mem_get_info()[0] < 4 * CARD_COPY:
+                return default_rates("cuda")
+            self._rates = measured_rates(default_rates("cuda"), "cuda")
+            torch.cuda.empty_cache()  # of what was measured with
+        return self._rates

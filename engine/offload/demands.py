@@ -11,7 +11,7 @@ from engine.lowbit.packed import container_bits, packed_shape
 from engine.model import programme as p
 from engine.model.cpu_default import default_recipe
 from engine.model.runner import CYCLE_ROWS, MAX_DECODE_ROWS, MAX_DRAFT_ROWS
-from engine.offload.parts import Part
+from engine.offload.parts import ATTENTION, MLP, Part, part_index
 from engine.recipe import Recipe
 
 CARD_PAGE, HOST_PAGE = 2 << 20, 1 << 16  # of the KV cache
@@ -31,6 +31,7 @@ class DraftOption:
     """A draft that could be made. nbytes: of its copy. read: bytes that a step reads of it.
 
     acceptance: share of its tokens that the full model agrees with. seconds: of a step, where measured.
+    parts: of the copy, those that could be brought in for every step instead; () where it must lie there as a whole.
     """
 
     recipe: Recipe
@@ -38,6 +39,7 @@ class DraftOption:
     read: int
     acceptance: float
     seconds: float | None = None
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +121,22 @@ def draft_option(config: ModelConfig, device: str, bits: int) -> DraftOption:
     output = size(config.vocabulary, config.hidden_size, bits)
     kept = p.kept_tokens(config, recipe)
     if kept == config.vocabulary:
-        return DraftOption(recipe, layers + output, layers + output, ACCEPTANCE[bits])
+        parts = _card_parts(config, bits) if device == "cuda" else ()
+        return DraftOption(recipe, layers + output, layers + output, ACCEPTANCE[bits], parts=parts)
     few = size(kept, config.hidden_size, bits)
     logits = 4 * MAX_DRAFT_ROWS * (kept + config.vocabulary)
     return DraftOption(recipe, layers + output + few + logits, layers + few, ACCEPTANCE[bits])
+
+
+def _card_parts(config: ModelConfig, bits: int) -> tuple[Part, ...]:
+    """Parts of a card's copy, numbered as the model's; its output matrix always lies on the card."""
+    output, down, qkv, gate_up = (_card_matrix(n, k, bits) for n, k in _layer_shapes(config, joined=True))
+    sizes = {ATTENTION: qkv + output, MLP: gate_up + down}
+    return tuple(
+        Part(part_index(layer, kind), layer, kind, (), nbytes)
+        for layer in range(config.layers)
+        for kind, nbytes in sizes.items()
+    )
 
 
 def _packable(config: ModelConfig) -> bool:

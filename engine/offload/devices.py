@@ -17,7 +17,7 @@ from engine.offload.demands import Demands, DraftOption
 from engine.offload.layouts import Layout, Sizes
 from engine.offload.parts import Part
 from engine.offload.plan import Plan
-from engine.offload.planner import as_plan, before_parts, gigabytes, reads_of
+from engine.offload.planner import PlacedDraft, as_plan, before_parts, gigabytes, reads_of
 from engine.offload.prediction import Device, Speed, drafted_speed, plain_speed
 from engine.offload.rates import Rates
 
@@ -81,10 +81,14 @@ def plan_devices(parts: Sequence[Part], demands: Demands, devices: Sequence[Devi
         DeviceShare(
             share.device,
             range(share.first, share.last),
-            as_plan(share.layout, share.draft, speed, share.sizes, share.demands, devices[share.device].budget),
+            as_plan(share.layout, _whole(share.draft), speed, share.sizes, share.demands, devices[share.device].budget),
         )
         for share in shares
     )
+
+
+def _whole(draft: DraftOption | None) -> PlacedDraft | None:
+    return None if draft is None else PlacedDraft(draft, draft.nbytes)
 
 
 class _Divider:

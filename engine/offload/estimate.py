@@ -11,7 +11,7 @@ from engine.offload.demands import Demands, demands_of
 from engine.offload.fast_memory import FastMemory
 from engine.offload.parts import Part, parts_of
 from engine.offload.plan import Plan, Residency
-from engine.offload.planner import gigabytes, minimum, plan, rounded_up, too_small, whole
+from engine.offload.planner import gigabytes, least_draft, minimum, plan, rounded_up, too_small, whole
 from engine.offload.rates import Rates
 from engine.probes.reading import Measure
 
@@ -97,7 +97,7 @@ class Estimate:
             return ""
         if not self.demands.drafts:
             return "this model has no low-bit copy"
-        if self.least + min(draft.nbytes for draft in self.demands.drafts) > self.wanted.budget:
+        if self.least + min(map(least_draft, self.demands.drafts)) > self.wanted.budget:
             return "there is no room for one"
         return "plain decoding is faster here"
 

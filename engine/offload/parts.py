@@ -32,6 +32,11 @@ class Part:
         return f"layer {self.layer}'s {'attention' if self.kind == ATTENTION else 'MLP'}"
 
 
+def part_index(layer: int, kind: str) -> int:
+    """A layer's part in the order of a pass."""
+    return 2 * layer + (kind == MLP)
+
+
 def parts_of(config: ModelConfig, sizes: Mapping[str, int]) -> tuple[Part, ...]:
     """The parts of a model in the order of a pass. sizes: bytes of every tensor by name.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import weakref
+from typing import Any
 
 import numpy as np
 import psutil
@@ -17,32 +18,34 @@ from engine.errors import SpecularError
 MARGIN = 512 << 20  # bytes of RAM that stay free
 
 
+def runtime() -> Any:
+    """CUDA's functions that pin memory."""
+    return torch.cuda.cudart()
+
+
+def require_ram(size: int) -> None:
+    """Raises SpecularError, with figures, where so many bytes would leave other programs too little."""
+    free = psutil.virtual_memory().available
+    if size + MARGIN > free:
+        raise SpecularError(
+            f"Streaming needs {size / 1e9:.1f} GB of RAM, but only {free / 1e9:.1f} GB are free: "
+            "give the model a larger budget on the card, or close other programs."
+        )
+
+
 class PinnedBuffer:
-    """`size` bytes of pinned memory, given out piece by piece. Raises SpecularError where RAM is too short for it.
+    """`size` bytes of pinned memory, `data` (uint8). Raises SpecularError where RAM is too short for it.
 
     note: says so where the driver refused to pin it, so that copies are slower.
     """
 
     def __init__(self, size: int) -> None:
-        free = psutil.virtual_memory().available
-        if size + MARGIN > free:
-            raise SpecularError(
-                f"Streaming needs {size / 1e9:.1f} GB of RAM, but only {free / 1e9:.1f} GB are free: "
-                "give the model a larger budget on the card, or close other programs."
-            )
+        require_ram(size)
         self._map = mmap.mmap(-1, max(size, mmap.PAGESIZE))
         self._bytes = torch.from_numpy(np.frombuffer(self._map, np.uint8))
-        self._given = 0
-        self.size, self.note = size, ""
+        self.data = self._bytes[:size]
+        self.note = ""
         self._pinned = self._register()
-
-    def take(self, size: int) -> torch.Tensor:
-        """The next `size` bytes, uint8. Raises ValueError where there are fewer left."""
-        if self._given + size > self.size:
-            raise ValueError(f"{size} bytes are wanted, {self.size - self._given} are left")
-        piece = self._bytes[self._given : self._given + size]
-        self._given += size
-        return piece
 
     def close(self) -> None:
         """Let the driver go of the memory, once nothing copies from it any more."""
@@ -54,13 +57,10 @@ class PinnedBuffer:
         if not torch.cuda.is_available():
             return None
         address = self._bytes.data_ptr()
-        status = torch.cuda.cudart().cudaHostRegister(address, len(self._bytes), 0)
+        status = runtime().cudaHostRegister(address, len(self._bytes), 0)
         if int(status) == 0:
-            release = weakref.finalize(self._map, torch.cuda.cudart().cudaHostUnregister, address)
+            release = weakref.finalize(self._map, runtime().cudaHostUnregister, address)
             release.atexit = False  # the driver goes down before that
             return release
-        self.note = (
-            f"The driver would not pin {self.size / 1e9:.1f} GB of RAM (error {int(status)}); "
-            "layers are streamed from ordinary memory, more slowly."
-        )
+        self.note = f"The driver would not pin RAM (error {int(status)}): layers come from pageable memory, slowly."
         return None

@@ -18,16 +18,37 @@ class Residency(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class DraftPlacement:
+    """A draft's copy that does not fit as a whole: some of its parts are brought in for every draft step.
+
+    parts: of the copy, numbered as the model's. slots: as Plan's.
+    """
+
+    parts: tuple[Part, ...]
+    residency: tuple[Residency, ...]
+    slots: int
+    slot_bytes: int
+
+    @property
+    def streamed(self) -> tuple[Part, ...]:
+        """The parts that take turns in the slots."""
+        pairs = zip(self.parts, self.residency, strict=True)
+        return tuple(part for part, lies in pairs if lies is Residency.STREAMED)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Bytes and seconds of one model under one budget.
 
     residency: of each of `parts`. slots: places in the fast memory that streamed parts take turns in, each of
     `slot_bytes`, as large as the largest streamed part; 0 where nothing is streamed.
-    always: embedding, norms and biases. draft: the draft's own copy; 0 without one. kv: rows of the KV cache that are
-    counted on. workspace: activations, graphs, the context. margin: kept free. others: of other programs.
+    always: embedding, norms and biases. draft: of the draft's own copy, slots with it; 0 without one. kv: rows of the
+    KV cache that are counted on. workspace: activations, graphs, the context. margin: kept free. others: of other
+    programs.
     plain_seconds: of a plain step. verify_seconds: of a full pass over a whole block; draft_seconds: of a draft step.
     tokens_per_cycle: expected, with the block length that `speed_up` is best at; gamma is 0 where there is no draft.
     recipe: of the draft that `draft` is the copy of; None without one.
+    draft_placement: None where the whole copy is in the fast memory.
     """
 
     budget: int
@@ -47,6 +68,7 @@ class Plan:
     gamma: int
     tokens_per_cycle: float
     recipe: Recipe | None = None
+    draft_placement: DraftPlacement | None = None
 
     def bytes_of(self, residency: Residency) -> int:
         """Weights that lie there."""
@@ -73,3 +95,10 @@ class Plan:
     def speed_up(self) -> float:
         """Plain seconds over speculative ones."""
         return self.plain_seconds / self.speculative_seconds
+
+
+def arrangement(plan: Plan | None) -> tuple[object, ...]:
+    """What plans have in common that have all parts, the draft's too, lie alike. None: everything is resident."""
+    if plan is None:
+        return ((), 0, None)
+    return (plan.streamed, plan.slots if plan.streamed else 0, plan.draft_placement)

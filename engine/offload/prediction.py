@@ -100,13 +100,20 @@ def plain_speed(devices: Sequence[Device], handovers: float = 0.0) -> Speed:
 
 
 def drafted_speed(
-    devices: Sequence[Device], draft: float, acceptance: float, rows: int, handovers: float = 0.0
+    devices: Sequence[Device],
+    draft: float,
+    acceptance: float,
+    rows: int,
+    handovers: float = 0.0,
+    *,
+    idle: bool = True,
 ) -> Speed:
-    """With the best block length. draft: seconds of a step. rows: of the widest verify pass."""
+    """With the best block length. draft: seconds of a step. rows: of the widest verify pass. idle: whether the links
+    are free while the draft runs."""
     verify = partial(pass_seconds, devices, handovers=handovers)
     plain, best = verify(), None
     for gamma, tokens in enumerate(expected_tokens([acceptance] * (rows - 1)), start=1):
-        speed = Speed(plain, verify(gamma + 1, gamma * draft), draft, gamma, tokens)
+        speed = Speed(plain, verify(gamma + 1, gamma * draft if idle else 0.0), draft, gamma, tokens)
         if best is None or speed.speculative_seconds < best.speculative_seconds:
             best = speed
     assert best is not None  # a verify pass has at least two rows

@@ -8,7 +8,8 @@ replay needs no host. A copy never changes a bit: what kernels read is what they
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -41,6 +42,7 @@ class WeightStream:
         self._ready = torch.cuda.Event() if device.type == "cuda" else None
         self._loaded: dict[int, torch.cuda.Event] = {}
         self._passes = -1  # the first prefetch ends none
+        self._dry = False
         self.prefetch()
 
     @property
@@ -58,9 +60,18 @@ class WeightStream:
         number = self._place[index]
         return self._slots[number % len(self._slots)][: len(self._parts[number].data)]
 
+    @contextmanager
+    def dry(self) -> Iterator[None]:
+        """Within, a pass runs over whatever lies in the slots: kernels are made ready by it, and nothing is copied."""
+        self._dry = True
+        try:
+            yield
+        finally:
+            self._dry = False
+
     def begin(self) -> None:
         """A pass begins on the current stream."""
-        if self._side is not None:
+        if self._side is not None and not self._dry:
             self._side.wait_stream(torch.cuda.current_stream())
         self._loaded.clear()
 
@@ -69,14 +80,14 @@ class WeightStream:
         number = self._place.get(index)
         if number is None:
             return False
-        if number in self._loaded:
+        if number in self._loaded and not self._dry:
             torch.cuda.current_stream().wait_event(self._loaded[number])
         return True
 
     def after(self, index: int) -> None:
         """What was queued on the current stream has been all that reads a part: its slot goes to another."""
         number = self._place.get(index)
-        if number is None or number + len(self._slots) >= len(self._parts):
+        if number is None or number + len(self._slots) >= len(self._parts) or self._dry:
             return
         following = number + len(self._slots)
         if self._side is None:
@@ -91,7 +102,7 @@ class WeightStream:
 
     def end(self) -> None:
         """The pass has ended; what was copied for it belongs to it."""
-        if self._side is not None:
+        if self._side is not None and not self._dry:
             torch.cuda.current_stream().wait_stream(self._side)
 
     def prefetch(self) -> None:

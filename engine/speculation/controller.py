@@ -66,9 +66,10 @@ class GammaController:
         self._kind = kind
         self.measured.start_reply(kind)
 
-    def forget_costs(self) -> None:
-        """Passes take other times from now on; what is known of the text stays."""
-        self.measured.forget_costs()
+    def forget_costs(self, max_gamma: int) -> None:
+        """Passes take other times from now on, and may be as wide as that; what is known of the text stays."""
+        self._max = max_gamma
+        self.measured.forget_costs(max_gamma)
         self._tokens = self._cost = 0.0
         self._pause, self._wait, self._probing = _PAUSE_FIRST, 0, False
 

@@ -114,8 +114,10 @@ class Measured:
             if draft.rows > 1:
                 self._few.add(draft.rows - 2, draft.seconds / plain / self.draft_cost)
 
-    def forget_costs(self) -> None:
-        """Passes take other times from now on: the model's parts lie elsewhere."""
+    def forget_costs(self, longest: int) -> None:
+        """Passes take other times from now on, and drafts may be as long as that: the model's parts lie elsewhere."""
+        new = range(len(self.positions), longest)
+        self.positions.extend(SuccessRate(0.7, _POSITION_STRENGTH) for _ in new)
         self._plain_times.clear()
         self.plain_seconds = None
         self.verify = RowCost(self._guess.verify_base, self._guess.verify_slope)

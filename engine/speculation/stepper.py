@@ -48,7 +48,7 @@ class CycleStepper:
     ) -> None:
         self._drafter, self._controller, self._stopped = drafter, controller, stopped
         self._index = SuffixIndex() if cascade else None
-        self._most_siblings = drafter.most_siblings if siblings else 0
+        self._siblings = siblings
 
     @property
     def rows(self) -> int:
@@ -69,7 +69,8 @@ class CycleStepper:
         if drafted is None:
             return None
         found = self._find(drafted.block, most)
-        extras = plan.extras(drafted.block, found, self._drafter.rows - 1 - len(drafted.block), self._most_siblings)
+        most_siblings = self._drafter.most_siblings if self._siblings else 0
+        extras = plan.extras(drafted.block, found, self._drafter.rows - 1 - len(drafted.block), most_siblings)
         verdict = self._drafter.verify([proposal.id for proposal in extras.tail], extras.siblings)
         judged = _judged(drafted, extras, found, verdict)
         # A row that plain decoding would never compute may be at fault, one behind a wrong proposal.

@@ -101,12 +101,34 @@ def test_a_7b_model_from_four_to_twenty_four_gigabytes() -> None:
     case = shape_case("llama2-7b")
     plans = {size: plan_of(case, size * GB) for size in (4, 6, 8, 12, 16, 24)}
     streamed = {size: found.bytes_of(Residency.STREAMED) / GB for size, found in plans.items()}
-    assert streamed[4] > 11 and plans[4].draft == 0  # a four-bit copy is 3.5 GB
+    copy = case.demands.drafts[0].nbytes  # 3.5 GB
+    assert streamed[4] > 13 and plans[4].draft < copy and plans[4].draft_placement is not None
+    assert 2 < plans[4].speed_up < 4 and plans[6].draft_placement is None
     assert 12 < streamed[6] < 13.3 and 3.4 * GB < plans[6].draft < 3.6 * GB
     assert 10 < streamed[8] < 12 and plans[8].speed_up > 5
     assert streamed[12] < streamed[8] and streamed[24] == 0
     rates = [1 / token_seconds(found) for found in plans.values()]
     assert rates == sorted(rates) and rates[0] > 1.5 and rates[-1] < 80
+
+
+def test_a_copy_that_does_not_fit_is_streamed_as_far_as_it_must_be() -> None:
+    case = shape_case("llama2-7b")
+    found = [plan_of(case, size / 10 * GB) for size in range(35, 56, 4)]
+    shares = []
+    for each in found:
+        assert each.draft_placement is not None and each.recipe is not None
+        placement = each.draft_placement
+        slots = placement.slots * placement.slot_bytes
+        resident = sum(part.nbytes for part in placement.parts) - sum(part.nbytes for part in placement.streamed)
+        (option,) = case.demands.drafts
+        others = option.nbytes - sum(part.nbytes for part in option.parts)  # the output matrix
+        assert each.draft == others + resident + slots
+        assert each.peak + each.margin + each.others <= each.budget
+        assert not each.bytes_of(Residency.RESIDENT), "the draft's parts come first: a cycle reads them more than once"
+        shares.append(sum(part.nbytes for part in placement.streamed))
+    assert shares == sorted(shares, reverse=True) and shares[0] > 2 * shares[-1]
+    seconds = [each.draft_seconds for each in found]
+    assert seconds[0] == pytest.approx(shares[0] / case.rates.link) and seconds == sorted(seconds, reverse=True)
 
 
 def test_a_copy_that_is_better_left_out_is_left_out() -> None:

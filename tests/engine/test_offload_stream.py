@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,21 +14,27 @@ import torch
 
 from builders import tiny_llama
 from engine.engine import Engine
-from engine.errors import SpecularError
+from engine.errors import BadSetting, SpecularError
 from engine.files.folder import open_folder
 from engine.kernels.triton import judge
 from engine.kernels.triton.step import PROMPT_ROWS, StepKernels
 from engine.kernels.triton.step_memory import FusedLayer, FusedModel, StepBuffers
 from engine.kernels.triton.wide_choice import CHOSEN_PROBS, NEXT_PROBS, WIDE_ROWS
 from engine.kernels.triton.wide_choice import IDS as IDS_ROW
+from engine.model import card_steps
+from engine.model.card_weights import CardWeights
 from engine.model.decode_graphs import DecodeGraphs
 from engine.model.wide_pass import WidePass
-from engine.offload import card_plan, pinned
+from engine.offload import part_store, pinned
+from engine.offload.card_plan import CardPlan, CardPlanner
+from engine.offload.demands import demands_of
 from engine.offload.parts import Part, parts_of
 from engine.offload.pinned import PinnedBuffer
 from engine.offload.plan import Plan, Residency
-from engine.offload.stream_builder import stream_model
+from engine.offload.planner import minimum, whole
+from engine.offload.rates import default_rates
 from engine.offload.weight_stream import HostPart, WeightStream
+from engine.records import CycleEvent
 from engine.settings import Sampling
 from engine_rig import no_end_tokens, random_prompts, reply, request
 from step_rig import VOCABULARY, Step, make_step, small_model
@@ -49,7 +57,10 @@ def streamed_step(step: Step, streamed: Sequence[int], slots: int = 2) -> tuple[
     kernels = step.kernels
     model: FusedModel = kernels._model
     copies = replace(model, layers=tuple(map(_copied, model.layers)), output=model.output.clone())
-    placed, stream, _ = stream_model(copies, plan_for(step, streamed, slots))
+    plan = plan_for(step, streamed, slots)
+    weights = CardWeights(plan.parts, plan, DEVICE)
+    placed, stream = weights.hold(copies), weights.stream
+    assert stream is not None
     for number, layer in enumerate(copies.layers):
         for index, matrices in ((0, (layer.qkv, layer.output)), (1, (layer.gate_up, layer.down))):
             if 2 * number + index in streamed:
@@ -200,9 +211,7 @@ def test_slots_are_filled_in_turn_and_never_while_they_are_read() -> None:
 
 def test_host_memory_is_as_large_as_was_asked_and_checked_before(monkeypatch: pytest.MonkeyPatch) -> None:
     buffer = PinnedBuffer(1000)
-    assert [len(buffer.take(size)) for size in (600, 400)] == [600, 400]
-    with pytest.raises(ValueError, match="1 bytes are wanted, 0 are left"):
-        buffer.take(1)
+    assert len(buffer.data) == 1000
     buffer.close()
     monkeypatch.setattr(pinned.psutil, "virtual_memory", lambda: type("Free", (), {"available": 2_000_000_000}))
     with pytest.raises(SpecularError, match=r"Streaming needs 1\.5 GB of RAM, but only 2\.0 GB are free"):
@@ -226,7 +235,7 @@ def stream_next_loads(folder: Path, monkeypatch: pytest.MonkeyPatch, streamed: S
     lies = tuple(Residency.STREAMED if part.index in streamed else Residency.RESIDENT for part in parts)
     largest = max(part.nbytes for part in parts)
     plan = Plan(0, parts, lies, 2, largest, 0, 1, 0, 0, 0, 0, 1.0, 1.0, 0.3, 4, 3.0)
-    monkeypatch.setattr(card_plan, "card_plan", lambda *_, **__: card_plan.CardPlan(plan, 0.0))
+    monkeypatch.setattr(CardPlanner, "plan", lambda *_, **__: CardPlan(plan))
 
 
 @pytest.mark.gpu
@@ -253,3 +262,115 @@ def test_replies_with_parts_streamed_are_those_without(tmp_path: Path, monkeypat
             engine.close()
     assert made[0] == made[1]
     assert made[0][0] == made[0][2] and made[0][1] == made[0][3], "with and without speculation"
+
+
+def budgets_of(folder: Path, capacity: int, count: int) -> list[int]:
+    """Budgets of a card from the least that this model can do with to one that holds all of it."""
+    opened = open_folder(folder)
+    sizes = {name: entry.nbytes for name, entry in opened.entries.items()}
+    parts = parts_of(opened.config, sizes)
+    opened.close()
+    demands = demands_of(opened.config, sizes, parts, device="cuda", context=capacity)
+    demands = replace(demands, always_drafts=True)
+    least = minimum(parts, demands, default_rates("cuda"))
+    most = whole(parts, demands, demands.drafts[0])
+    return [least + (most - least) * step // (count - 1) for step in range(count)]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.8, seed=5)], ids=["greedy", "sampled"])
+def test_a_budget_that_moves_during_a_reply_changes_no_token(sampling: Sampling, tmp_path: Path) -> None:
+    folder = tiny_llama(tmp_path, layers=6, hidden=256, heads=4, kv_heads=4, dtype="bfloat16", positions=512)
+    no_end_tokens(folder)
+    (prompt,) = random_prompts(1, 290, seed=4, longest=100)
+    budgets = budgets_of(folder, 512, 7)
+    order = [budgets[place] for place in (3, 0, 6, 1, 5, 2, 4, 0, 6)]
+    engine = Engine()
+    try:
+        assert engine.load(str(folder), device="cuda").kernels.startswith("Triton graphs")
+        wanted = replace(request(prompt, 240), sampling=sampling)
+        expected = reply(engine, wanted).ids
+        for plain in (False, True):
+            engine.forget()
+            seen, ids, told = [], [], []
+            for event in engine.generate(replace(wanted, speculation=request(prompt, 1, plain=plain).speculation)):
+                if isinstance(event, CycleEvent):
+                    ids += event.record.emitted_ids
+                    found = engine.offload()
+                    seen.append(0 if found is None else found.plan.bytes_of(Residency.STREAMED))
+                    assert found is None or found.refused is None
+                    if order and len(ids) > 20 * (10 - len(order)):
+                        engine.use_budget(order.pop(0), told.append)
+            assert ids == expected
+            assert len(set(seen)) >= (5 if not plain else 1) and told
+            order = [budgets[place] for place in (6, 2, 0, 6)]
+        with pytest.raises(BadSetting, match="needs at least"):
+            engine.use_budget(1000)
+        engine.forget()
+        assert reply(engine, wanted).ids == expected
+    finally:
+        engine.close()
+
+
+@pytest.mark.gpu
+def test_a_move_that_fails_leaves_all_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tiny_llama(tmp_path, layers=6, hidden=256, heads=4, kv_heads=4, dtype="bfloat16", positions=512)
+    no_end_tokens(folder)
+    (prompt,) = random_prompts(1, 290, seed=4, longest=100)
+    budgets = budgets_of(folder, 512, 3)
+    engine = Engine()
+    try:
+        engine.load(str(folder), device="cuda", budget_bytes=budgets[1])
+        expected = reply(engine, request(prompt, 60)).ids
+        before = engine.offload()
+        assert before is not None
+        failing = (
+            (part_store, "PinnedBuffer", MemoryError),
+            (card_steps, "StepKernels", torch.OutOfMemoryError),
+        )
+        for place, name, error in failing:
+            with monkeypatch.context() as patch:
+                calls: list[object] = []
+                real = getattr(place, name)
+
+                def once(*arguments: object, real: Any = real, error: type = error, calls: list = calls) -> object:
+                    calls.append(arguments)
+                    if len(calls) == 1:
+                        raise error("not now")
+                    return real(*arguments)
+
+                patch.setattr(place, name, once)
+                with pytest.raises(SpecularError, match="not enough memory to move"):
+                    engine.use_budget(budgets[0])
+            after = engine.offload()
+            assert after is not None and after.plan == before.plan
+            engine.forget()
+            assert reply(engine, request(prompt, 60)).ids == expected
+        engine.use_budget(budgets[2])
+        engine.forget()
+        assert reply(engine, request(prompt, 60)).ids == expected
+    finally:
+        engine.close()
+
+
+@pytest.mark.gpu
+def test_memory_that_cannot_be_pinned_still_streams_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tiny_llama(tmp_path, layers=6, hidden=256, heads=4, kv_heads=4, dtype="bfloat16", positions=512)
+    no_end_tokens(folder)
+    (prompt,) = random_prompts(1, 290, seed=4, longest=100)
+    real = torch.cuda.cudart()
+    made = []
+    for pins in (True, False):
+        if not pins:
+            refusing = SimpleNamespace(cudaHostRegister=lambda *_: 2, cudaHostUnregister=real.cudaHostUnregister)
+            monkeypatch.setattr(pinned, "runtime", lambda refusing=refusing: refusing)
+        engine = Engine()
+        try:
+            info = engine.load(str(folder), device="cuda", budget_bytes=budgets_of(folder, 512, 3)[1])
+            assert any("would not pin" in note for note in info.notes) is not pins
+            made.append([reply(engine, request(prompt, 100, plain=plain)).ids for plain in (True, False)])
+        finally:
+            engine.close()
+    assert made[0] == made[1] and made[0][0] == made[0][1]

@@ -14,8 +14,11 @@ from engine.kernels.triton.draft_memory import DraftModel, reduced
 from engine.kernels.triton.draft_packing import pack, unpack
 from engine.kernels.triton.step import FusedModel
 from engine.lowbit.codes import LowBitCodes
+from engine.model.card_copy import CardCopy
 from engine.model.fused import fuse
 from engine.model.torch_runner import TorchRunner
+from engine.offload.parts import Part
+from engine.offload.plan import DraftPlacement, Residency
 from engine.recipe import Recipe
 from engine_rig import torch_runner
 from step_rig import VOCABULARY, Step, make_step, small_model
@@ -170,3 +173,27 @@ def test_a_long_chain_on_the_card_stays_close(tmp_path: Path) -> None:
     for i in range(7):
         token = int(draft.buffers.state[judge.TOKENS + i])
         assert error(draft.run(), oracle.draft([token], 16 + i)) < 2 * INT8
+
+
+@pytest.mark.parametrize("streamed", [(0, 1, 2, 3), (1, 3), (2,)], ids=str)
+def test_a_copy_that_is_streamed_drafts_the_same(streamed: tuple[int, ...], tmp_path: Path) -> None:
+    step = make_step(small_model(tmp_path, torch.float16))
+    step.full(0, IDS[:16])
+    model, _ = rounded_model(fused(step))
+    parts = tuple(Part(2 * layer + i, layer, kind, (), 1) for layer in range(2) for i, kind in enumerate(("a", "m")))
+    lies = tuple(Residency.STREAMED if part.index in streamed else Residency.RESIDENT for part in parts)
+    copy = CardCopy(DraftPlacement(parts, lies, 2, 1), DEVICE)
+    copy.hold(model)
+    assert copy.nbytes == model.nbytes and copy.stream is not None
+    whole, apart = make_draft(step, model), make_draft(step, copy.model(), weights=copy.stream)
+    state = step.buffers.state.clone()
+    for proposals in ((), IDS[30:33]):
+        step.buffers.state.copy_(state)
+        expected, report = whole.run(proposals), whole.report()
+        step.buffers.state.copy_(state)
+        copy.stream.wait()
+        assert torch.equal(apart.run(proposals), expected)
+        assert apart.report() == report
+        copy.stream.prefetch()
+    assert copy.brought_bytes == 2 * copy.stream.pass_bytes > 0
+    copy.close()

@@ -89,11 +89,12 @@ class DraftModel:
         layers = sum(m.nbytes for layer in self.layers for m in (layer.qkv, layer.output, layer.gate_up, layer.down))
         return layers + self.output.nbytes
 
-    def without(self, attention: frozenset[int], mlp: frozenset[int]) -> tuple[tuple[DraftLayer, bool], ...]:
-        """Its blocks in order, without the named ones: (layer, whether it is the attention block)."""
-        blocks: list[tuple[DraftLayer, bool]] = []
+    def without(self, attention: frozenset[int], mlp: frozenset[int]) -> tuple[tuple[int, DraftLayer, bool], ...]:
+        """Its blocks in order, without the named ones: (part, layer, whether it is the attention block)."""
+        blocks: list[tuple[int, DraftLayer, bool]] = []
         for index, layer in enumerate(self.layers):
-            blocks += [(layer, True)] * (index not in attention) + [(layer, False)] * (index not in mlp)
+            blocks += [(2 * index, layer, True)] * (index not in attention)
+            blocks += [(2 * index + 1, layer, False)] * (index not in mlp)
         return tuple(blocks)
 
 

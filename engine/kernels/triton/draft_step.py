@@ -17,6 +17,7 @@ from engine.kernels.triton.draft_matmul import draft_matmul_kernel
 from engine.kernels.triton.draft_memory import DraftBuffers, DraftLayer, DraftMatrix, DraftModel, DraftNorm
 from engine.kernels.triton.draft_rows_attention import draft_rows_attention_kernel
 from engine.kernels.triton.hardware import supports_dependent_launch
+from engine.kernels.triton.parts_in_turn import PartsInTurn
 from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.tiles import Role
 
@@ -40,8 +41,14 @@ class DraftKernels:
         skipped_attention: frozenset[int] = frozenset(),
         skipped_mlp: frozenset[int] = frozenset(),
         window: int = 0,
+        weights: PartsInTurn | None = None,
     ) -> None:
-        """allowed: ids below this may be chosen. window: last positions attended to beside the first few; 0 for all."""
+        """allowed: ids below this may be chosen. window: last positions attended to beside the first few; 0 for all.
+
+        weights: brings in the parts of the copy that are not on the card; None where all of them are.
+        """
+        self._weights = weights
+        self._in_order = False  # the next kernel must not begin before what was queued ahead of it has ended
         self._config, self._model, self._buffers, self._allowed = config, model, buffers, allowed
         self._blocks, self._window = model.without(skipped_attention, skipped_mlp), window
         self._dependent = supports_dependent_launch(model.embedding.device)
@@ -53,10 +60,14 @@ class DraftKernels:
         sampled: chooses the tokens by its settings; None takes the best.
         """
         b, model = self._buffers, self._model
-        norms = [layer.attention_norm if attends else layer.mlp_norm for layer, attends in self._blocks]
+        norms = [layer.attention_norm if attends else layer.mlp_norm for _, layer, attends in self._blocks]
+        if self._weights is not None:
+            self._weights.begin()
         self._embed(rows, (*norms, model.final_norm)[0])
         squares, parts = b.attention_squares, b.attention_parts
-        for (layer, attends), norm, following in zip(self._blocks, norms, [*norms[1:], model.final_norm], strict=True):
+        followers = [*norms[1:], model.final_norm]
+        for (part, layer, attends), norm, following in zip(self._blocks, norms, followers, strict=True):
+            self._bring(part)
             self._layer_norm(norm, rows)
             if attends:
                 self._matmul(Role.QKV, PROJECT, b.hidden, layer.qkv, rows, squares, parts, y=b.qkv)
@@ -69,11 +80,20 @@ class DraftKernels:
                 self._matmul(Role.GATE_UP, kind, b.hidden, layer.gate_up, rows, squares, parts, b.activated, factors)
                 squares, parts = b.mlp_squares, b.mlp_parts
                 self._residual(Role.DOWN, b.activated, layer.down, rows, squares, following.gain)
+            if self._weights is not None:
+                self._weights.after(part)
         self._layer_norm(model.final_norm, rows)
         if model.ids is not None and sampled is not None:
             b.logits[:rows].fill_(float("-inf"))  # the race looks at every token's place
         self._matmul(Role.LOGITS, LOGITS, b.hidden, model.output, rows, squares, parts, y=b.logits)
         self._choose(rows, sampled)
+        if self._weights is not None:
+            self._weights.end()
+
+    def _bring(self, part: int) -> None:
+        """Have a part of the copy where its kernels read it; they may read weights before their turn otherwise."""
+        if self._weights is not None and self._weights.before(part):
+            self._in_order = True
 
     def _choose(self, rows: int, sampled: SampledChoice | None) -> None:
         b = self._buffers
@@ -233,4 +253,7 @@ class DraftKernels:
         )
 
     def _launch(self) -> dict[str, bool]:
+        if self._in_order:
+            self._in_order = False
+            return {}
         return {"launch_pdl": True} if self._dependent else {}

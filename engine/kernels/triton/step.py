@@ -6,7 +6,6 @@ Nothing here knows graphs or conversations; what the kernels read and work in is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 import triton
@@ -17,6 +16,7 @@ from engine.kernels.triton.attention import attention_kernel
 from engine.kernels.triton.hardware import supports_dependent_launch
 from engine.kernels.triton.layer_norm import layer_norm_kernel
 from engine.kernels.triton.matmul import matmul_kernel
+from engine.kernels.triton.parts_in_turn import PartsInTurn
 from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.siblings import judge_siblings_kernel, settle_kernel
 from engine.kernels.triton.step_memory import BLOCK_KEYS, ROWS, FusedLayer, FusedModel, StepBuffers
@@ -30,15 +30,6 @@ PROJECT, RESIDUAL, GATED, LOGITS, RELU = range(5)
 FLOAT16_SHRINK = 16.0  # stream * gain / 16 stays far inside float16; a power of two, so nothing is rounded by it
 
 Tensor = torch.Tensor
-
-
-class PartsInTurn(Protocol):
-    """What brings in parts of a model for a pass: see engine.offload.weight_stream."""
-
-    def begin(self) -> None: ...
-    def before(self, index: int) -> bool: ...
-    def after(self, index: int) -> None: ...
-    def end(self) -> None: ...
 
 
 class StepKernels:

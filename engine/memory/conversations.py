@@ -57,9 +57,10 @@ class Conversations:
         """The range that shares the longest beginning with a prompt."""
         return max(self.ranges, key=lambda range_: range_.shared(prompt))
 
-    def vacant(self) -> Range:
-        """A range without rows, or the one that was used longest ago."""
-        return min(self.ranges, key=lambda range_: (bool(range_.ids), range_.used_at))
+    def vacant(self, besides: Range | None = None) -> Range:
+        """A range without rows, or the one that was used longest ago; never `besides`, unless there is no other."""
+        ranges = [range_ for range_ in self.ranges if range_ is not besides] or self.ranges
+        return min(ranges, key=lambda range_: (bool(range_.ids), range_.used_at))
 
     def oldest(self) -> Range | None:
         """Of the ranges that have rows and are not in use, the one that was used longest ago."""

@@ -128,7 +128,9 @@ class KvCache:
     def scratch(self) -> Iterator[None]:
         """While entered, a range of nobody's is in use. Where there is only one, what it held is forgotten."""
         with self.working():
-            before, own = self._rows.current, self._rows.conversations.vacant()
+            before = self._rows.current
+            # A reply's range has no ids while the reply is made, and must not be taken for a vacant one.
+            own = self._rows.conversations.vacant(besides=before if self.replying else None)
             with self._lock:
                 own.ids = []
                 self._rows.use(own, None)

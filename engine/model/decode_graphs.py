@@ -88,7 +88,7 @@ class DecodeGraphs:
         graphs = []
         for number, launch in enumerate(launches):
             progress(number, len(launches))
-            graphs.append(self.capture(launch, weights))
+            graphs.append(self.capture(launch, buffers, weights))
         progress(len(launches), len(launches))
         modes = 1 if sampled is None else 2
         self._fulls = [graphs[mode * ROWS : (mode + 1) * ROWS] for mode in range(modes)]
@@ -130,7 +130,7 @@ class DecodeGraphs:
         self._prompt_buffers = buffers
         self._held.append(kernels)
         self._prompt_upload = torch.zeros(judge.TOKENS + buffers.height, dtype=torch.int32).pin_memory()
-        self._prompt = self.capture(kernels.prompt, self.weights)
+        self._prompt = self.capture(kernels.prompt, buffers, self.weights)
 
     def read_prompt(self, position: int, tokens: Sequence[int], range_units: int = 0) -> None:
         """Fill the cache for at most `height` tokens from `position` on; rows beyond them are garbage that the next
@@ -167,7 +167,7 @@ class DecodeGraphs:
         for count in range(1, rows + 1):
             progress(count - 1, rows)
             for graphs, choice in zip(drafts, choices, strict=True):
-                graphs.append(self.capture(partial(launch, count, choice), weights))
+                graphs.append(self.capture(partial(launch, count, choice), self._buffers, weights))
         progress(rows, rows)
         self._drafts, self._draft_launch, self._draft_weights = drafts, launch, weights
 
@@ -317,15 +317,17 @@ class DecodeGraphs:
         if weights is not None:
             weights.prefetch()
 
-    def capture(self, launch: Callable[[], None], weights: WeightStream | None = None) -> torch.cuda.CUDAGraph:
+    def capture(
+        self, launch: Callable[[], None], buffers: StepBuffers, weights: WeightStream | None = None
+    ) -> torch.cuda.CUDAGraph:
         """Run once to compile and warm up, then capture. Writes the first rows of the range in use.
 
-        weights: what brings in parts for the pass.
+        buffers: whose state the pass goes by. weights: what brings in parts for the pass.
         """
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream), nullcontext() if weights is None else weights.dry():
-            self._buffers.state.zero_()
-            self._buffers.state[judge.RANGE] = self._range
+            buffers.state.zero_()  # what it stood at last may be rows that count
+            buffers.state[judge.RANGE] = self._range
             launch()
         self.stream.synchronize()
         graph = torch.cuda.CUDAGraph()

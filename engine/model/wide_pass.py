@@ -25,7 +25,7 @@ class WidePass:
         self._upload = torch.zeros(judge.TOKENS + buffers.height, dtype=torch.int32).pin_memory()
         self._readback = torch.zeros(3, buffers.height, dtype=torch.int32).pin_memory()
         self._ended = torch.cuda.Event()
-        self._graph = graphs.capture(partial(kernels.wide, self._found), graphs.weights)
+        self._graph = graphs.capture(partial(kernels.wide, self._found), buffers, graphs.weights)
 
     def judge(self, position: int, tokens: Sequence[int], range_units: int = 0) -> Judgement:
         """A full pass over the last known token, at `position`, and a chain of proposals, judged by best tokens.

@@ -41,8 +41,8 @@ class CardPlanner:
         """Where the parts lie under a budget in bytes, None for what is free; more than is free is never counted on.
 
         Memory and bus are measured for it where need be. held: bytes that the model has already, which are its to place
-        anew. draft: whether there is one; None where that is open. Raises BadSetting, with the least budget, where it is too small for
-        any plan, and SpecularError where the model does not fit as a whole and may not be streamed.
+        anew. draft: whether there is one; None where that is open. Raises BadSetting, with the least budget, where it
+        is too small for any plan, and SpecularError where the model does not fit as a whole and may not be streamed.
         """
         demands = self._demands.plain() if draft is False else replace(self._demands, always_drafts=draft is True)
         free = torch.cuda.mem_get_info()[0] + held

@@ -194,6 +194,18 @@ def test_work_on_the_side_disturbs_no_conversation(cache: KvCache) -> None:
     assert (cache.layers[0][:4] == 1.0).all() and talk(cache, 1, [1, 2, 3, 4, 5], []) == 4
 
 
+def test_work_on_the_side_of_a_reply_leaves_its_rows_alone(cache: KvCache) -> None:
+    for conversation in range(16):  # a range each
+        talk(cache, conversation, [conversation, 2, 3], [4], 1.0)
+    cache.enter(15, [15, 2, 3, 4, 5])
+    write_rows(cache, 4, 5, 2.0)
+    with cache.scratch():
+        write_rows(cache, 0, 8, 9.0)
+    assert cache.index == 15 and cache.layers[0][:5, 0, 0, 0].tolist() == [1.0, 1.0, 1.0, 1.0, 2.0]
+    cache.leave([15, 2, 3, 4, 5])
+    assert talk(cache, 15, [15, 2, 3, 4, 5, 6], []) == 5
+
+
 def test_a_plain_block_keeps_the_last_conversation_only() -> None:
     block = np.zeros(SIZE.total, np.uint8)
     cache = KvCache(

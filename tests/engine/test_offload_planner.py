@@ -18,7 +18,7 @@ from engine.offload.demands import Demands, demands_of
 from engine.offload.host_needs import host_needs
 from engine.offload.parts import Part, parts_of
 from engine.offload.plan import Plan, Residency
-from engine.offload.planner import minimum, plan, whole
+from engine.offload.planner import least_draft, minimum, plan, whole
 from engine.offload.prediction import Device, Reads, pass_seconds
 from offload_rig import CARD, Case, random_case, shape_case, simulated_pass
 
@@ -151,8 +151,8 @@ def test_a_device_that_always_drafts_has_its_copy_in_the_minimum() -> None:
     case = shape_case("llama2-7b")
     always = replace(case.demands, always_drafts=True)
     least = minimum(case.parts, always, case.rates)
-    assert least == minimum(case.parts, case.demands, case.rates) + case.demands.drafts[0].nbytes
-    assert plan(case.parts, always, case.rates, least).draft == case.demands.drafts[0].nbytes
+    assert least == minimum(case.parts, case.demands, case.rates) + least_draft(case.demands.drafts[0])
+    assert plan(case.parts, always, case.rates, least).draft == least_draft(case.demands.drafts[0])
     with pytest.raises(BadSetting, match="needs at least"):
         plan(case.parts, always, case.rates, least - 1)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from engine.cli.models_arguments import add_models_options
 from engine.settings import GenerateRequest, Message, Sampling, Speculation
 
 BAD_INPUT = 2
@@ -28,7 +29,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parsed options; exits with status 2 and one sentence for what cannot be understood."""
     parser = OneSentenceParser(prog="specular-cli", description=DESCRIPTION)
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="generate | chat | prove | calibrate | doctor | bench | estimate"
+        dest="command",
+        required=True,
+        metavar="generate | chat | prove | calibrate | doctor | bench | estimate | models",
     )
 
     generate = commands.add_parser("generate", help="answer one prompt and exit")
@@ -48,6 +51,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     doctor.add_argument("--json", action="store_true", help="print one JSON object")
     add_bench_options(commands.add_parser("bench", help="measure decode steps of a model shape on the card"))
     add_estimate_options(commands.add_parser("estimate", help="see what a model takes of a budget, and how fast it is"))
+    add_models_options(commands.add_parser("models", help="list, look at, download and remove models"))
     for command in (generate, chat, prove, calibrate, doctor):
         add_model_options(command)
     for command in (generate, chat):

@@ -85,6 +85,10 @@ def main(arguments: Sequence[str] | None = None, make_engine: Callable[[], Engin
     try:
         if options.command == "bench":
             return bench(options)
+        if options.command == "models":
+            from engine.cli.models import models  # as below
+
+            return models(options)
         if options.command == "estimate":
             from engine.cli.estimate import show_estimate  # brings numpy, which --help need not wait for
 

@@ -1,21 +1,28 @@
-"""Connects the chats, the conversation view, the composer and the engine host. All of a chat's behaviour is here."""
+"""Connects the chats, the conversation view, the composer, the engine host and the history.
+
+What is said and answered is here; what is said instead is in `app.chat_branches`, the list in `app.chat_shelf`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from app.chat_keeper import ChatKeeper
+from app.chat_settings import own_names, own_values
 from app.conversation import Chat, Chats, Reply, Turn
+from app.history_service import History
 from app.host import EngineHost
 from app.live_settings import LiveSettings
+from app.shown_chat import ShownChat
 from app.states import Command, HostState, is_legal
 from app.ui.composer import Composer
 from app.ui.conversation_view import ConversationView
-from app.ui.labels import reply_note
 from app.ui.reply_view import ReplyView
 from engine.errors import SpecularError
-from engine.records import Event, PrefillProgress
+from engine.recording import joined_ids
+from engine.records import Event, Finished, Opening, PrefillProgress, StopReason
 
 COMPOSER_STATES = {
     HostState.GENERATING: "generating",
@@ -27,15 +34,35 @@ COMPOSER_STATES = {
 }
 """In every other state a message can be given: it goes off, waits for the load, or comes back with a reason."""
 WITHOUT_MODEL = (HostState.NO_MODEL, HostState.FAILED)
+DRAFT_MS = 500  # after the last key, what is written is kept
+MOST_OPEN = 6  # chats that stay in memory; others are read again
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """A reply that was asked for, until its first event: what to go back to where the engine will not begin.
+
+    asked: the question is new with it. leaf: what was shown before. resumed: the end that was taken away to go on.
+    """
+
+    chat: Chat
+    turn: Turn
+    asked: bool
+    leaf: int | None
+    resumed: Finished | None = None
 
 
 class ChatController(QObject):
     """Signals: chats_changed(); reply_moved(Reply) after every batch of its events; prefill(PrefillProgress);
     reply_shown(ReplyView, Turn) for each reply that the conversation begins to show;
     no_model_for(text) when something was sent and no model is loaded or being loaded; waiting_changed(bool) when a
-    message begins or ceases to wait for the model."""
+    message begins or ceases to wait for the model; chat_changed(Chat) when the list should show it otherwise;
+    chat_gone(chat_id) when its only question was taken back; user_shown(UserBubble, Turn) for each question shown."""
 
     chats_changed = Signal()
+    chat_changed = Signal(object)
+    chat_gone = Signal(object)
+    user_shown = Signal(object, object)
     reply_moved = Signal(object)
     reply_shown = Signal(object, object)
     prefill = Signal(object)
@@ -48,24 +75,37 @@ class ChatController(QObject):
         settings: LiveSettings,
         view: ConversationView,
         composer: Composer,
+        history: History,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self.chats = Chats()
+        self._history = history
+        self.keeper = ChatKeeper(history, self)
+        self.chats = Chats(history.ids.next, self.keeper.read)
+        self._writing: tuple[Chat, Reply] | None = None
+        self._attempt: _Attempt | None = None
+        self._draft_timer = QTimer(self)
+        self._draft_timer.setSingleShot(True)
+        self._draft_timer.setInterval(DRAFT_MS)
+        self._draft_timer.timeout.connect(self.keep_draft)
         self._host = host
         self._settings = settings
         self._view = view
         self._composer = composer
-        self._shown: dict[int, ReplyView] = {}
+        self.shown = ShownChat(self.chats, self.keeper, settings, view, self)
+        self.shown.reply_shown.connect(self.reply_shown)
+        self.shown.user_shown.connect(self.user_shown)
         self._waiting = False
         host.events_ready.connect(self._on_events)
         host.reply_refused.connect(self._on_refused)
         host.state_changed.connect(self._on_state)
+        history.opened.connect(self._on_history)
         view.suggestion_chosen.connect(self.send)
+        composer.input.textChanged.connect(self._draft_timer.start)
         composer.send_requested.connect(self.send)
         composer.stop_requested.connect(self.stop)
         settings.changed.connect(self._on_setting)
-        composer.set_send_with_ctrl(settings.current.send_key != "enter")
+        composer.set_send_with_ctrl(self.sends_with_ctrl)
         self._on_state(host.state)
 
     @property
@@ -76,13 +116,8 @@ class ChatController(QObject):
     @property
     def busy_chat(self) -> Chat | None:
         """The chat in which a reply is being written."""
-        if self._host.state not in (HostState.GENERATING, HostState.STOPPING):
-            return None
-        for chat in self.chats.chats:
-            last = chat.turns[-1].reply if chat.turns else None
-            if last is not None and last.finished is None:
-                return chat
-        return None
+        writing = self._host.state in (HostState.GENERATING, HostState.STOPPING)
+        return self._writing[0] if writing and self._writing is not None else None
 
     @Slot(str)
     def send(self, text: str) -> None:
@@ -115,37 +150,150 @@ class ChatController(QObject):
 
     @Slot()
     def new_chat(self) -> None:
-        """Open an empty chat; a running reply goes on in its own."""
+        """Open the empty chat; a running reply goes on in its own."""
+        self._leave()
         self.chats.new()
-        self._show_current()
+        self.show_current()
 
-    @Slot(int)
-    def open_chat(self, chat_id: int) -> None:
-        """Show a chat of this run."""
-        if chat_id != self.chats.current.chat_id:
+    @Slot(object)
+    def open_chat(self, chat_id: int) -> bool:
+        """Show a chat of this run or of the history; False where it cannot be read."""
+        if chat_id == self.chats.current.chat_id:
+            return True
+        self._leave()
+        try:
             self.chats.open(chat_id)
-            self._show_current()
+        except KeyError:
+            return False
+        self.show_current()
+        self._forget_some()
+        return True
+
+    def _leave(self) -> None:
+        """Before another chat is shown."""
+        self.keep_draft()
+
+    @Slot()
+    def keep_draft(self) -> None:
+        """Keep what is written and not sent."""
+        self._draft_timer.stop()
+        self.keeper.keep_draft(self.chats.current, self._composer.text())
+
+    def _forget_some(self) -> None:
+        """Chats opened long ago are read again when they are next wanted."""
+        if not self._history.idle:
+            return
+        spare = [chat for chat in self.chats.chats if chat.kept and chat not in (self.chats.current, self.busy_chat)]
+        for chat in spare[MOST_OPEN:]:
+            self.chats.forget(chat)
+
+    def close(self) -> None:
+        """Before the history closes: keep the draft, and the reply that is being written as a stopped one."""
+        self.keep_draft()
+        if self._writing is not None:
+            self.keeper.broken_off(self._writing[1])
+            self._writing = None
 
     def _ask(self, text: str) -> None:
+        self.chats.adopt(self.chats.current)
+        leaf = self.chats.current.leaf
         turn = self.chats.ask(text)
         self._view.hide_banner()
-        self._view.add_user(text)
+        self.shown.show_user(turn)
         self._composer.clear_text()
-        self._begin(turn)
+        self.begin(turn, asked=True, leaf=leaf)
 
-    def _begin(self, turn: Turn, prefix: tuple[int, ...] = ()) -> None:
-        info = self._host.info
+    def begin(self, turn: Turn, prefix: tuple[int, ...] = (), *, asked: bool, leaf: int | None) -> None:
+        """Have a reply to the last turn written; `asked` where the question is new too, `leaf`: what was shown before.
+
+        The question is on the disk before the engine sees it.
+        """
+        chat, info = self.chats.current, self._host.info
+        self._attempt = _Attempt(chat, turn, asked, leaf)
         try:
-            request = self.chats.current.request(self._settings.current, info)
-            request = replace(request, reply_prefix_ids=prefix)
-            reply_id = self._host.send(request)
+            request = replace(chat.request(self._settings.current, info), reply_prefix_ids=prefix)
         except SpecularError as error:
-            self._take_back(self.chats.current, str(error))
+            self._take_back(str(error))
             return
+        self.keep_open_chat()
+        stored = self.keeper.asked(chat, turn) if asked else None
+        reply_id = self._host.send(request, stored)
         if reply_id is not None:
-            turn.reply = Reply(reply_id, request, info)
-            self._show_reply(turn, turn.reply)
+            reply = Reply(reply_id, request, info)
+            self.chats.begin_reply(turn, reply)
+            self.keeper.begun(chat, turn, reply)
+            self._writing = chat, reply
+            self.shown.show_reply(turn, reply)
+        self.chat_changed.emit(chat)
         self.chats_changed.emit()
+
+    def keep_open_chat(self) -> None:
+        """From now on the open chat is in the history, with what came into it in files, and has its own settings."""
+        chat = self.chats.current
+        if not chat.kept:
+            self.chats.adopt(chat)
+            chat.own = own_values(self._settings.current)
+            self.keeper.keep(chat)
+            self._settings.lend(chat.own)
+
+    def regenerate_from(self, reply_id: int, prefix: tuple[int, ...]) -> None:
+        """Write a reply of the open chat anew beside the earlier one, beginning with these token ids."""
+        chat = self.chats.current
+        place = next((i for i, turn in enumerate(chat.turns) if turn.reply and turn.reply.reply_id == reply_id), None)
+        if place is None or not self.can_begin():
+            return
+        self.keep_open_chat()
+        leaf, before = chat.leaf, chat.turns[place]
+        turn = Turn(before.user, user_id=before.user_id)
+        chat.turns[place:] = [turn]
+        self.show_current()
+        self.begin(turn, prefix, asked=False, leaf=leaf)
+
+    def ask_instead(self, turn: Turn, text: str) -> None:
+        """Put a question of the open chat differently; what came of the earlier one is a branch beside it."""
+        chat = self.chats.current
+        if not text.strip() or not self.can_begin():
+            return
+        self.keep_open_chat()
+        leaf = chat.leaf
+        del chat.turns[chat.turns.index(turn) :]
+        self.show_current()
+        new = self.chats.ask(text)
+        self.shown.show_user(new)
+        self.begin(new, asked=True, leaf=leaf)
+
+    @property
+    def sends_with_ctrl(self) -> bool:
+        """Whether Enter makes a new line, and Ctrl+Enter sends."""
+        return self._settings.current.send_key != "enter"
+
+    def resume(self, turn: Turn) -> None:
+        """Have the reply of the last turn written on where it stopped."""
+        chat, reply = self.chats.current, turn.reply
+        if reply is None or reply.finished is None or reply.request is None or not self.can_begin():
+            return
+        ids = tuple(joined_ids(reply.events))
+        end = reply.finished
+        sampling = reply.request.sampling
+        if sampling.seed is None and end.reason in (StopReason.STOPPED, StopReason.LENGTH):
+            sampling = replace(sampling, seed=end.seed)  # the reply that it would have been without the stop
+        request = replace(reply.request, sampling=sampling, reply_prefix_ids=ids, conversation=chat.chat_id)
+        reply_id = self._host.send(request)
+        if reply_id is None:
+            return
+        self._attempt = _Attempt(chat, turn, False, chat.leaf, reply.reopen())
+        reply.reply_id, reply.interrupted, reply.info = reply_id, False, self._host.info
+        self.keeper.resumed(reply)
+        self._writing = chat, reply
+        self.show_current()
+
+    def can_begin(self) -> bool:
+        """Whether the engine can begin a reply now; where it has no model, that is said."""
+        if is_legal(self._host.state, Command.SEND):
+            return True
+        if self._host.state in WITHOUT_MODEL:
+            self.no_model_for.emit("")
+        return False
 
     @property
     def last_finished(self) -> Turn | None:
@@ -155,67 +303,82 @@ class ChatController(QObject):
 
     def view_of(self, reply_id: int) -> ReplyView | None:
         """The view of a reply of the open chat."""
-        return self._shown.get(reply_id)
+        return self.shown.view_of(reply_id)
 
     def open_replay(self, turn: Turn) -> None:
         """Show a turn out of a replay file, in a chat of its own."""
-        self.chats.add_replay(turn)
-        self._show_current()
+        self._leave()
+        chat = self.chats.add_replay(turn)
+        self.show_current()
+        self.chat_changed.emit(chat)
 
-    def _show_reply(self, turn: Turn, reply: Reply) -> None:
-        view = self._view.begin_reply()
-        view.setProperty("replyId", reply.reply_id)
-        view.set_keep_ghosts(self._settings.current.keep_ghosts)
-        view.regenerate_requested.connect(self._on_regenerate)
-        self._shown[reply.reply_id] = view
-        view.append_many(reply.events)
-        view.set_note(reply_note(turn))
-        self.reply_shown.emit(view, turn)
-
-    def _show_current(self) -> None:
-        """Draw the open chat anew from its own records."""
-        self._view.clear()
-        self._view.hide_banner()
-        self._shown.clear()
-        for turn in self.chats.current.turns:
-            self._view.add_user(turn.user)
-            if turn.reply is not None:
-                self._show_reply(turn, turn.reply)
+    def show_current(self) -> None:
+        """Draw the open chat anew: its end, and what comes before that when it is scrolled to."""
+        chat = self.chats.current
+        self._settings.lend(chat.own)
+        if self._composer.text() != chat.draft:
+            self._composer.set_text(chat.draft)
+            self._draft_timer.stop()
+        self.shown.show()
         self.show_gauge()
         self.chats_changed.emit()
 
     @Slot(int, object)
     def _on_events(self, reply_id: int, events: list[Event]) -> None:
-        chat = self.chats.owner(reply_id)
-        reply = chat.reply(reply_id) if chat else None
-        if chat is None or reply is None:
+        if self._writing is None or self._writing[1].reply_id != reply_id:
             return
-        view = self._shown.get(reply_id)
+        chat, reply = self._writing
+        resumed = self._attempt is not None and self._attempt.resumed is not None
+        self._attempt = None
+        if resumed:  # what it begins with is there already
+            events = [event for event in events if not isinstance(event, Opening)]
+        view = self.shown.view_of(reply_id)
         for event in events:
             reply.append(event)
         if view is not None:
             view.append_many(events)
+        if not events:
+            return
+        self.keeper.came(reply, events)
         if isinstance(events[-1], PrefillProgress):
             self.prefill.emit(events[-1])
+        if reply.finished is not None:
+            self._writing = None
         if chat is self.chats.current:
             self.show_gauge()
         self.reply_moved.emit(reply)
 
     @Slot(int, str)
     def _on_refused(self, reply_id: int, sentence: str) -> None:
-        chat = self.chats.owner(reply_id)
-        if chat is not None:
-            self._take_back(chat, sentence)
+        if self._writing is not None and self._writing[1].reply_id == reply_id:
+            self._take_back(sentence)
 
-    def _take_back(self, chat: Chat, sentence: str) -> None:
-        """The engine would not begin: the question goes back to the composer, with the reason above it."""
-        text = chat.take_back()
+    def _take_back(self, sentence: str) -> None:
+        """The engine would not begin: all is as before, a new question back in the composer, with the reason above."""
+        attempt, writing = self._attempt, self._writing
+        self._attempt = self._writing = None
+        if attempt is None:
+            return
+        chat, turn = attempt.chat, attempt.turn
+        message = turn.user_id if attempt.asked else 0
+        if attempt.resumed is not None and turn.reply is not None:
+            turn.reply.append(attempt.resumed)
+            self.keeper.came(turn.reply, [attempt.resumed])
+        elif writing is not None and not message:
+            message = writing[1].message_id
+        if message:
+            chat.tree.remove(message)
+        chat.show(attempt.leaf)
+        if message and chat.kept:
+            self.keeper.taken_back(chat, message)
         self.chats.drop_if_empty(chat)
         if chat is self.chats.current:
-            self._show_current()
-        if not self._composer.text().strip():
-            self._composer.set_text(text)
+            self.show_current()
+        if attempt.asked and not self._composer.text().strip():
+            self._composer.set_text(turn.user)
         self._view.show_banner(sentence)
+        if not len(chat.tree):
+            self.chat_gone.emit(chat.chat_id)
         self.chats_changed.emit()
 
     @Slot(object)
@@ -231,39 +394,25 @@ class ChatController(QObject):
 
     @Slot(str, object)
     def _on_setting(self, name: str, value: object) -> None:
-        if name == "keep_ghosts":
-            for view in self._shown.values():
-                view.set_keep_ghosts(bool(value))
-        elif name == "send_key":
+        if name == "send_key":
             self._composer.set_send_with_ctrl(value != "enter")
+        chat = self.chats.current
+        if chat.kept and name in own_names() and chat.own.get(name) != value:
+            chat.own[name] = value
+            self.keeper.keep_settings(chat)
 
-    @Slot()
-    def _on_regenerate(self) -> None:
-        """Write a reply again: the last in place, an earlier one in a copy of the chat, so that nothing is lost."""
-        view = self.sender()
-        if view is not None:
-            self.regenerate_from(int(view.property("replyId")), ())
-
-    def regenerate_from(self, reply_id: int, prefix: tuple[int, ...]) -> None:
-        """Write a reply of the open chat again, beginning with these token ids. Nothing where the engine is busy."""
-        if not is_legal(self._host.state, Command.SEND):
-            if self._host.state in WITHOUT_MODEL:
-                self.no_model_for.emit("")
+    @Slot(object)
+    def _on_history(self, interrupted: list[int]) -> None:
+        """The history can be read: what was written last and not sent is back, unless something is written already."""
+        current = self.chats.current
+        if current.turns or current.kept or self._composer.text():
             return
-        turns = self.chats.current.turns
-        place = next((i for i, turn in enumerate(turns) if turn.reply and turn.reply.reply_id == reply_id), None)
-        if place is None:
+        if interrupted:
+            self.open_chat(interrupted[0])
             return
-        if place < len(turns) - 1:
-            text = turns[place].user
-            earlier = turns[:place]
-            self.chats.new().turns.extend(earlier)
-            turn = self.chats.ask(text)
-        else:
-            turn = turns[place]
-            turn.reply = turn.comparison = None
-        self._show_current()
-        self._begin(turn, prefix)
+        current.draft = self.keeper.fresh_draft()
+        self._composer.set_text(current.draft)
+        self._draft_timer.stop()
 
     def show_gauge(self) -> None:
         """Tokens of the open chat in the context, after the last reply."""

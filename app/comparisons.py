@@ -65,6 +65,7 @@ class Comparisons(QObject):
             return
         turn, reply = self._compared  # nothing can be written anew while the engine is taken
         turn.comparison = outcome
+        self._chat.keeper.compared(reply)
         view = self._chat.view_of(reply.reply_id)
         if view is not None:
             view.set_note(reply_note(turn))

@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
 
 from app.states import Answer, Command, HostState, after_answer, next_state
 from app.worker import (
+    Awaited,
     CalibrationStep,
     EngineFactory,
     EngineWorker,
@@ -79,7 +80,7 @@ class EngineHost(QObject):
     failed = Signal(str, str)
 
     _load_asked = Signal(int, str, object)
-    _reply_asked = Signal(int, object)
+    _reply_asked = Signal(int, object, object)
     _proof_asked = Signal(int, int)
     _calibration_asked = Signal(int, float)
     _look_asked = Signal(int, object)
@@ -152,11 +153,14 @@ class EngineHost(QObject):
             engine.cancel_load()
         return True
 
-    def send(self, request: GenerateRequest) -> int | None:
-        """Begin a reply; its id, or None where the state forbids it (no model, or a reply is being written)."""
+    def send(self, request: GenerateRequest, stored: Awaited | None = None) -> int | None:
+        """Begin a reply; its id, or None where the state forbids it (no model, or a reply is being written).
+
+        The engine does not see the request before `stored` is settled: what the user said is on the disk by then.
+        """
         if not self._begin(Command.SEND):
             return None
-        self._reply_asked.emit(self._next_id, request)
+        self._reply_asked.emit(self._next_id, request, stored)
         return self._next_id
 
     def prove(self, tokens: int) -> bool:

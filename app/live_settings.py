@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.settings import AppSettings, default_of, preferences
+from app.settings import AppSettings, default_of, names, preferences
 from app.settings_store import SettingsStore
 
 SAVE_AFTER_MS = 400  # a slider sends many values: write once it rests
 
 
 class LiveSettings(QObject):
-    """Owner of the current `AppSettings`. changed(name, value) for each change; not_kept(sentence) at most once."""
+    """Owner of the current `AppSettings`. changed(name, value) for each change; not_kept(sentence) at most once.
+
+    The open chat may lend its own values of some settings: they are in force, and changed in its stead, but the user's
+    own values stay as they are and are the ones written.
+    """
 
     changed = Signal(str, object)
     not_kept = Signal(str)
@@ -22,7 +27,8 @@ class LiveSettings(QObject):
     def __init__(self, store: SettingsStore, settings: AppSettings, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._store = store
-        self._current = settings
+        self._current = self._own = settings
+        self._lent: frozenset[str] = frozenset()
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(SAVE_AFTER_MS)
@@ -39,8 +45,31 @@ class LiveSettings(QObject):
         if getattr(settings, name) == getattr(self._current, name):
             return
         self._current = settings
-        self._timer.start()
+        if name not in self._lent:
+            self._own = self._own.with_value(name, value)
+            self._timer.start()
         self.changed.emit(name, getattr(settings, name))
+
+    @property
+    def lent(self) -> frozenset[str]:
+        """Settings whose values are the open chat's."""
+        return self._lent
+
+    def lend(self, values: Mapping[str, Any]) -> None:
+        """Put these values in force, until others are lent, in place of the user's own. Raises ValueError as `set`."""
+        before, settings = self._current, self._own
+        for name, value in values.items():
+            settings = settings.with_value(name, value)
+        self._current, self._lent = settings, frozenset(values)
+        for name in names():
+            if getattr(before, name) != getattr(settings, name):
+                self.changed.emit(name, getattr(settings, name))
+
+    @Slot()
+    def keep_lent(self) -> None:
+        """What is in force becomes the user's own: new chats begin with it."""
+        self._own = self._current
+        self._timer.start()
 
     @Slot()
     def reset(self) -> None:
@@ -70,6 +99,6 @@ class LiveSettings(QObject):
 
     @Slot()
     def _save(self) -> None:
-        sentence = self._store.save(self._current)
+        sentence = self._store.save(self._own)
         if sentence is not None:
             self.not_kept.emit(sentence)

@@ -94,7 +94,7 @@ class VerdictController(QObject):
             for turn in chat.turns
             if turn.reply is not None and turn.reply is not reply and _by_own_recipe(turn.reply, info)
         ]
-        last = max(found, key=lambda earlier: earlier.reply_id, default=None)
+        last = max(found, key=lambda earlier: (earlier.message_id, earlier.reply_id), default=None)
         return None if last is None else last.statistics.speed_up
 
     @Slot(object)

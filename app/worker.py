@@ -88,6 +88,16 @@ class EngineLike(Protocol):
 EngineFactory = Callable[[], EngineLike]
 
 
+class Awaited(Protocol):
+    """Something that another thread does; `app.history.writer.Ticket` fits."""
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until it is done or given up; False where that takes longer."""
+
+
+STORING_SECONDS = 5.0  # that a request waits to be written: a disk that hangs must not take the chat with it
+
+
 @dataclass(frozen=True, slots=True)
 class LoadStep:
     """A load has come this far."""
@@ -265,10 +275,12 @@ class EngineWorker(QObject):
         else:
             self._end(command_id, Answer.LOADED)
 
-    @Slot(int, object)
-    def generate(self, command_id: int, request: GenerateRequest) -> None:
+    @Slot(int, object, object)
+    def generate(self, command_id: int, request: GenerateRequest, stored: Awaited | None = None) -> None:
         """Make one reply and report its events; `Finished` is always the last, also when the reply breaks off."""
         begun = False
+        if stored is not None:
+            stored.wait(STORING_SECONDS)
         try:
             if self._engine is None:
                 raise SpecularError("No model is loaded.")

@@ -18,6 +18,7 @@ from app.history import operations, schema
 from app.history.reader import is_damage
 from app.history.rows import Note
 from app.history.salvage import salvage
+from app.history.words import MENDED, NEWER, NOT_KEPT
 from app.words import words
 
 FILE_NAME = "history.db"
@@ -25,11 +26,6 @@ SIDE_FILES = ("-wal", "-shm")
 BUSY_SECONDS = 2.0
 MOST_IN_MEMORY = 512 << 20  # bytes of a file that may be read, not written, to be shown from memory
 Connect = Callable[[], sqlite3.Connection]
-
-
-def QT_TRANSLATE_NOOP(_context: str, text: str) -> str:
-    """Marks a text for translation, like Qt's function of this name."""
-    return text
 
 
 @dataclass(slots=True)
@@ -66,13 +62,8 @@ def open_history(folder: Path) -> Opened:
         folder.mkdir(parents=True, exist_ok=True)
         return _open_file(path, [])
     except schema.NewerVersion as error:
-        text = QT_TRANSLATE_NOOP(
-            "History",
-            "{file} was written by a newer version of Specular (format {found}, this one writes {known}). It stays as "
-            "it is; chats of this run are not kept.",
-        )
         values = {"file": path.name, "found": str(error.found), "known": str(schema.VERSION)}
-        return _in_memory([Note(words(text, **values), lasting=True)])
+        return _in_memory([Note(words(NEWER, **values), lasting=True)])
     except sqlite3.DatabaseError as error:
         if is_damage(error):
             return _after_damage(path, error)
@@ -129,11 +120,7 @@ def mend(path: Path) -> Opened:
     aside = set_aside(path)
     opened = _open_file(path, [])
     chats = salvage(aside, opened.db)
-    text = QT_TRANSLATE_NOOP(
-        "History",
-        "{file} was damaged. It was kept as {aside}, and the {count} chats that can be read were brought over.",
-    )
-    opened.notes.append(Note(words(text, file=path.name, aside=aside.name, count=str(chats))))
+    opened.notes.append(Note(words(MENDED, file=path.name, aside=aside.name, count=str(chats))))
     opened.interrupted = _recovered(opened.db) or opened.interrupted
     return opened
 
@@ -153,8 +140,7 @@ def set_aside(path: Path) -> Path:
 
 
 def _unwritten(path: Path, cause: str) -> Opened:
-    text = QT_TRANSLATE_NOOP("History", "Chats of this run are not kept: {file} cannot be written ({cause}).")
-    note = Note(words(text, file=str(path), cause=cause.rstrip(".").lower()), lasting=True)
+    note = Note(words(NOT_KEPT, file=str(path), cause=cause.rstrip(".").lower()), lasting=True)
     return _in_memory([note], path)
 
 

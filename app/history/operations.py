@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
@@ -261,6 +260,16 @@ class RemoveChat:
 
 
 @dataclass(frozen=True, slots=True)
+class Nothing:
+    """What comes before it is written when it is."""
+
+    urgent: ClassVar[bool] = True
+
+    def apply(self, db: sqlite3.Connection) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
 class SetValue:
     """A single value, such as the draft of a chat that has not begun."""
 
@@ -287,8 +296,3 @@ def recover(db: sqlite3.Connection) -> list[int]:
     for (chat,) in db.execute("SELECT id FROM chats WHERE deleted IS NOT NULL").fetchall():
         RemoveChat(chat).apply(db)
     return chats
-
-
-def now() -> float:
-    """Seconds since 1970."""
-    return time.time()

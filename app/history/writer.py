@@ -11,10 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from app.history.opening import QT_TRANSLATE_NOOP, Opened, mend, open_history
+from app.history.opening import Opened, mend, open_history
 from app.history.operations import Operation
 from app.history.reader import is_damage
 from app.history.rows import Note
+from app.history.words import TROUBLE
 from app.words import words
 
 BATCH_SECONDS = 0.3  # what is not urgent waits this long for more of its kind
@@ -24,16 +25,21 @@ log = logging.getLogger(__name__)
 
 
 class Ticket:
-    """Tells when an operation is on the disk, or that it will not be for now."""
+    """Tells when an operation is on the disk, or that it will not be for now. then: called in the writer's thread,
+    once, when it is written."""
 
-    def __init__(self) -> None:
+    def __init__(self, then: Callable[[], None] | None = None) -> None:
         self._settled = threading.Event()
+        self._then = then
         self.written = False
 
     def settle(self, written: bool) -> None:
-        """The operation was written, or could not be."""
+        """The operation was written, or could not be by now."""
         self.written = written
         self._settled.set()
+        if written and self._then is not None:
+            self._then()
+            self._then = None
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until it is settled; whether it is."""
@@ -73,15 +79,23 @@ class Writer:
         self._troubled = False
         self._mends = 0
         self._closing = False
+        self._given = 0
+        self._done = 0
 
     def begin(self) -> None:
         """Start the thread; operations given before wait for it."""
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
         self._thread.start()
 
-    def put(self, operation: Operation) -> Ticket:
-        """Have an operation done after all those given before. Any thread; never waits."""
-        ticket = Ticket()
+    @property
+    def idle(self) -> bool:
+        """Whether all that was given is on the disk. Asked by the thread that gives."""
+        return self._done == self._given
+
+    def put(self, operation: Operation, then: Callable[[], None] | None = None) -> Ticket:
+        """Have an operation done after all those given before. Never waits. One thread gives operations."""
+        ticket = Ticket(then)
+        self._given += 1
         self._orders.put((operation, ticket))
         return ticket
 
@@ -152,9 +166,11 @@ class Writer:
                 db.execute("ROLLBACK")
             self._trouble(error)
             return False
-        for _, ticket in self._batch:
+        written = self._batch
+        self._batch = []
+        self._done += len(written)
+        for _, ticket in written:
             ticket.settle(True)
-        self._batch.clear()
         self._troubled = False
         return True
 
@@ -175,10 +191,7 @@ class Writer:
         if is_damage(error):
             self._repair()
         elif not self._troubled:
-            text = QT_TRANSLATE_NOOP(
-                "History", "Chats cannot be written at the moment ({cause}). Specular keeps trying while it runs."
-            )
-            self._tell(Note(words(text, cause=str(error).rstrip(".").lower())))
+            self._tell(Note(words(TROUBLE, cause=str(error).rstrip(".").lower())))
         self._troubled = True
 
     def _repair(self) -> None:

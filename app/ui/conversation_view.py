@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QPalette, QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
@@ -25,10 +28,13 @@ class ConversationView(QWidget):
     demo_chosen = Signal()
     banner_action_clicked = Signal()
     scrolled = Signal()
+    earlier_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._following = True
+        self._has_earlier = False
+        self._placing = False
         self._turns: list[UserBubble | ReplyView] = []
         self._empty = _EmptyState(self)
         self._empty.suggestion_chosen.connect(self.suggestion_chosen)
@@ -82,21 +88,25 @@ class ConversationView(QWidget):
 
     # Content
 
-    def add_user(self, text: str) -> UserBubble:
-        """Add a message of the user and follow the end again."""
+    def add_user(self, text: str, at: int | None = None) -> UserBubble:
+        """Add a message of the user and follow the end again; or put it in as number `at` of what is shown."""
         bubble = UserBubble(text, self._column)
-        self._add(bubble)
-        self.jump_to_latest()
+        self._add(bubble, at)
+        if at is None:
+            self.jump_to_latest()
         return bubble
 
-    def begin_reply(self) -> ReplyView:
-        """Add an empty reply; the replies before it become old."""
-        for turn in self._turns:
-            if isinstance(turn, ReplyView):
-                turn.set_old(True)
+    def begin_reply(self, at: int | None = None) -> ReplyView:
+        """Add an empty reply; the replies before it become old. Or put an old one in as number `at`."""
         reply = ReplyView(self._column)
+        if at is None:
+            for turn in self._turns:
+                if isinstance(turn, ReplyView):
+                    turn.set_old(True)
+        else:
+            reply.set_old(True)
         reply.grew.connect(self._settle)
-        self._add(reply)
+        self._add(reply, at)
         return reply
 
     def remove_last_reply(self) -> None:
@@ -119,16 +129,55 @@ class ConversationView(QWidget):
         self._following = True
         self._show_jump()
 
-    def _add(self, turn: UserBubble | ReplyView) -> None:
+    def _add(self, turn: UserBubble | ReplyView, at: int | None) -> None:
         turn.resize(min(COLUMN_WIDTH, self._area.viewport().width() - 2 * COLUMN_PADDING), turn.height())
-        self._turns.append(turn)
-        self._column.add(turn)
+        at = len(self._turns) if at is None else at
+        self._turns.insert(at, turn)
+        self._column.insert(at, turn)
         self._empty_strip.hide()
         self._column_strip.show()
 
     def offer_demo(self, offered: bool) -> None:
         """Whether the empty conversation has a button for the recorded demo."""
         self.demo_button.setVisible(offered)
+
+    # Long chats
+
+    def set_has_earlier(self, has: bool) -> None:
+        """Whether there is more above what is shown; `earlier_wanted` asks for it when it is nearly scrolled to."""
+        self._has_earlier = has
+
+    def likely_height(self, text: str) -> float:
+        """About how high a message will be, without laying it out."""
+        width = max(200, min(COLUMN_WIDTH, self._area.viewport().width() - 2 * COLUMN_PADDING))
+        metrics = self.fontMetrics()
+        signs = max(20, width // max(1, metrics.averageCharWidth()))
+        lines = len(text) / signs + text.count("\n")
+        return float(lines * 1.4 * metrics.height() + 3 * SPACING_TURN)
+
+    @contextmanager
+    def keeping_place(self) -> Iterator[None]:
+        """What is put in above inside the block does not move what is seen."""
+        bar = self._area.verticalScrollBar()
+        below, following = bar.maximum() - bar.value(), self._following
+        self._placing = True
+        try:
+            yield
+            self._settle()
+        finally:
+            self._placing = False
+        bar.setValue(bar.maximum() - below)
+        self._following = following
+        self._show_jump()
+
+    def scroll_to(self, number: int) -> None:
+        """Show the beginning of part number `number` of what is shown."""
+        self._settle()
+        bar = self._area.verticalScrollBar()
+        place = self._turns[number].mapTo(self._page, QPoint(0, 0)).y()
+        bar.setValue(place - SPACING_TURN)
+        self._following = bar.value() >= bar.maximum() - _NEAR_END
+        self._show_jump()
 
     # Following
 
@@ -144,14 +193,18 @@ class ConversationView(QWidget):
         self._show_jump()
 
     def _on_range(self, _minimum: int, maximum: int) -> None:
-        if self._following:
+        if self._following and not self._placing:
             self._area.verticalScrollBar().setValue(maximum)
         self._show_jump()
 
     def _on_scroll(self, value: int) -> None:
+        if self._placing:
+            return
         self._following = value >= self._area.verticalScrollBar().maximum() - _NEAR_END
         self._show_jump()
         self.scrolled.emit()
+        if self._has_earlier and value < self._area.viewport().height():
+            self.earlier_wanted.emit()
 
     def _show_jump(self) -> None:
         self._jump.setVisible(not self._following and bool(self._turns))
@@ -168,7 +221,12 @@ class ConversationView(QWidget):
         """Let the column take its new height now: posted layout requests would need a pass a level, seen as a jerk."""
         if not self.isVisible():
             return
-        widgets: list[QWidget] = [*self._turns[-1:], self._column, self._column_strip, self._page]
+        widgets: list[QWidget] = [
+            *(self._turns if self._placing else self._turns[-1:]),
+            self._column,
+            self._column_strip,
+            self._page,
+        ]
         for widget in widgets:
             layout = widget.layout()
             if layout is not None:
@@ -226,8 +284,8 @@ class _Column(QWidget):
         self._rows.setSpacing(SPACING_TURN)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def add(self, turn: QWidget) -> None:
-        self._rows.addWidget(turn)
+    def insert(self, at: int, turn: QWidget) -> None:
+        self._rows.insertWidget(at, turn)
 
     def remove(self, turn: QWidget) -> None:
         self._rows.removeWidget(turn)

@@ -6,6 +6,7 @@ from PySide6.QtCore import QCoreApplication
 
 from app.conversation import Turn
 from app.settings import AppSettings
+from app.words import Words, fill
 from engine.comparison import Comparison
 from engine.records import ModelInfo
 
@@ -56,3 +57,8 @@ def reply_note(turn: Turn) -> str:
     if turn.comparison is not None:
         notes.append(comparison_label(turn.comparison))
     return " · ".join(notes)
+
+
+def history_words(words: Words) -> str:
+    """A text of `app.history.words` with its values, in the language of the window."""
+    return fill(QCoreApplication.translate("History", words.text), words.values)

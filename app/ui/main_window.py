@@ -11,10 +11,13 @@ from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QPaintEvent, QResi
 from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget
 
 from app.budget_controller import BudgetController
+from app.chat_branches import ChatBranches
 from app.chat_controller import ChatController
+from app.chat_shelf import ChatShelf
 from app.cockpit_controller import CockpitController
 from app.comparisons import Comparisons
 from app.conversation import Reply
+from app.history_service import History
 from app.host import EngineHost
 from app.live_settings import LiveSettings
 from app.model_controller import ModelController
@@ -39,6 +42,7 @@ from app.ui.side_bar import SideBar
 from app.ui.status_line import StatusLine
 from app.ui.top_bar import TopBar
 from engine.files import starter
+from engine.files.paths import data_dir
 from engine.records import ModelInfo
 
 if TYPE_CHECKING:
@@ -67,6 +71,7 @@ class MainWindow(QMainWindow):
         notes: tuple[str, ...] = (),
         *,
         starter_installed: Callable[[], bool] = starter.is_installed,
+        history_folder: Path | None = None,
     ) -> None:
         super().__init__()
         self.setWindowTitle("Specular")
@@ -84,7 +89,10 @@ class MainWindow(QMainWindow):
         self.notices = Notices(self.view, self.fetch, self)
         self.models = ModelController(host, settings, starter_installed, self)
         self.budget = BudgetController(host, settings, self.models, self)
-        self.chat = ChatController(host, settings, self.view, self.composer, self)
+        self.history = History(history_folder or data_dir(), self)
+        self.chat = ChatController(host, settings, self.view, self.composer, self.history, self)
+        self.shelf = ChatShelf(self.history, self.chat, self.side_bar, self.notices, self)
+        self.branches = ChatBranches(self.chat, self.view, self.history.ids, self)
         self.replays = Replays(self.chat, self.notices, self)
         below = centred(self.composer, bottom=SPACING_WIDE)
         place = CockpitPlace(stacked(self.view, below))
@@ -107,6 +115,7 @@ class MainWindow(QMainWindow):
     def _make_actions(self) -> None:
         """Every command with a key is an action of the window, so that it works wherever the focus is."""
         self.new_action = self._action(self.tr("New chat"), "Ctrl+N", self.new_chat)
+        self.search_action = self._action(self.tr("Search chats"), "Ctrl+K", self.begin_search)
         self.sidebar_action = self._action(self.tr("Show or hide the chats"), "Ctrl+B", self.toggle_sidebar)
         self.cockpit_action = self._action(self.tr("Show or hide the cockpit"), "Ctrl+J", self.toggle_cockpit)
         self.settings_action = self._action(self.tr("Settings"), "Ctrl+,", self.toggle_settings)
@@ -149,7 +158,8 @@ class MainWindow(QMainWindow):
         self.chat.waiting_changed.connect(self.status.show_waiting)
         self.chat.no_model_for.connect(self.notices.no_model)
         self.side_bar.new_chat.connect(self.new_chat)
-        self.side_bar.chat_chosen.connect(self.chat.open_chat)
+        self.branches.branched.connect(self.shelf.open_new)
+        self.painted.connect(self.history.begin, Qt.ConnectionType.QueuedConnection)
         self.side_bar.settings.connect(self.show_settings)
         self.top_bar.toggle_sidebar.connect(self.toggle_sidebar)
         self.top_bar.prove.connect(self.jobs.prove)
@@ -287,6 +297,13 @@ class MainWindow(QMainWindow):
         self.chat.new_chat()
         self.show_chat()
 
+    @Slot()
+    def begin_search(self) -> None:
+        """The cursor in the search field, with the chats shown for it."""
+        self.show_chat()
+        self.side_bar.show()
+        self.side_bar.begin_search()
+
     @Slot(object)
     def _on_state(self, _: HostState) -> None:
         state = self._host.state
@@ -332,7 +349,7 @@ class MainWindow(QMainWindow):
     def _show_chats(self) -> None:
         self.top_bar.show_finished(self.chat.last_finished is not None)
         chats, busy = self.chat.chats, self.chat.busy_chat
-        self.side_bar.show_chats(chats.chats, chats.current.chat_id, busy.chat_id if busy else None)
+        self.side_bar.show_state(chats.current.chat_id, busy.chat_id if busy else None)
 
     @Slot()
     def _on_escape(self) -> None:
@@ -398,4 +415,7 @@ class MainWindow(QMainWindow):
         self.fetch.give_up()
         event.accept()
         if self._host.close():
+            self.shelf.close()
+            self.chat.close()
+            self.history.close()
             self.closed.emit()

@@ -10,6 +10,7 @@ from app.theme import PX_LABEL, active, is_theme_change, ui_font
 from app.widgets.counts_row import CountsRow
 from app.widgets.cycle_timeline import CycleTimeline
 from app.widgets.icon_button import HIT_SMALL, IconButton
+from app.widgets.sibling_pager import SiblingPager
 from app.widgets.token_pointer import TokenPointer
 from app.widgets.token_spans import Span
 from app.widgets.token_text import TokenText
@@ -21,6 +22,9 @@ class ReplyView(QWidget):
     """A reply as its events arrive. The newest reply shows its marks; an old one only while it is pointed at."""
 
     regenerate_requested = Signal()
+    continue_requested = Signal()
+    branch_requested = Signal()
+    page_requested = Signal(int)  # another version of it: -1 the one before, 1 the one after
     replay_requested = Signal()
     compare_requested = Signal()
     report_requested = Signal()
@@ -56,6 +60,7 @@ class ReplyView(QWidget):
             column.addWidget(widget)
         for label in (self._progress, self._failure):
             label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
             label.hide()
         self._cycles.hide()
         self._actions.hide()
@@ -108,17 +113,26 @@ class ReplyView(QWidget):
         layout.setContentsMargins(2, 0, 0, 0)
         layout.setSpacing(4)
         self._figures.setFont(ui_font(PX_LABEL))
+        self._figures.setTextFormat(Qt.TextFormat.PlainText)
         self._figures.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         layout.addWidget(self._figures, 1)
         self.copy_button = IconButton("copy", self.tr("Copy reply"), row, HIT_SMALL)
         self.copy_button.clicked.connect(self.copy)
         self.regenerate_button = IconButton("regenerate", self.tr("Regenerate"), row, HIT_SMALL)
         self.regenerate_button.clicked.connect(self.regenerate_requested)
+        self.pager = SiblingPager(row)
+        self.pager.chosen.connect(self.page_requested)
+        self.continue_button = IconButton("continue", self.tr("Continue this reply"), row, HIT_SMALL)
+        self.continue_button.clicked.connect(self.continue_requested)
+        self.continue_button.hide()
+        self.branch_button = IconButton("branch", self.tr("New chat from here"), row, HIT_SMALL)
+        self.branch_button.clicked.connect(self.branch_requested)
         more = IconButton("ellipsis", self.tr("More"), row, HIT_SMALL)
         more.setMenu(self._menu)
         more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        for button in (self.copy_button, self.regenerate_button, more):
-            layout.addWidget(button)
+        own = (self.continue_button, self.copy_button, self.regenerate_button, self.branch_button, more)
+        for part in (self.pager, *own):
+            layout.addWidget(part)
         return row
 
     # Events
@@ -255,6 +269,10 @@ class ReplyView(QWidget):
         self._note = note
         if self._finished is not None:
             self._figures.setText(self._figures_text(self._finished))
+
+    def set_continuable(self, continuable: bool) -> None:
+        """Whether it broke off and can be written on."""
+        self.continue_button.setVisible(continuable)
 
     def add_below(self, widget: QWidget) -> None:
         """Put a widget under the reply; it belongs to the reply from then on."""

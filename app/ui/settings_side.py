@@ -7,9 +7,10 @@ from PySide6.QtWidgets import QHBoxLayout, QListWidgetItem, QVBoxLayout, QWidget
 
 from app.declaration import GROUPS
 from app.theme import PX_CAPTION, SPACING_BLOCK, SPACING_PART
+from app.ui.chat_list import RowList
 from app.ui.panel import Panel, ToneLabel
 from app.ui.setting_editors import words
-from app.ui.side_bar import WIDTH, RowList
+from app.ui.side_bar import WIDTH
 from app.widgets.icon_button import TextButton
 
 GROUP = Qt.ItemDataRole.UserRole

@@ -1,101 +1,32 @@
-"""The left column: brand and new chat, the chats of this run, and the way to the settings."""
+"""The left column: brand and new chat, search, the chats, and the way to the settings."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFont, QPainter
-from PySide6.QtWidgets import (
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QListWidget,
-    QListWidgetItem,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
-from app.conversation import Chat
+from app.chat_list_model import ChatListModel
+from app.history.rows import Hit
 from app.icons import icon
-from app.theme import (
-    PX_CAPTION,
-    PX_CONTROL,
-    PX_TEXT,
-    RADIUS_CONTROL,
-    SPACING_BLOCK,
-    SPACING_PART,
-    SPACING_WIDE,
-    active,
-    is_theme_change,
-    ui_font,
-)
+from app.theme import PX_CAPTION, PX_TEXT, SPACING_BLOCK, SPACING_PART, active, is_theme_change
+from app.ui.chat_list import ChatList
 from app.ui.panel import Panel, ToneLabel
+from app.ui.search_field import SearchField
+from app.ui.search_list import SearchList
 from app.widgets.icon_button import IconButton, TextButton
 
 WIDTH = 248
-ROW_HEIGHT = 36
-CHAT_ID = Qt.ItemDataRole.UserRole
-BUSY = Qt.ItemDataRole.UserRole + 1
-
-
-class RowDelegate(QStyledItemDelegate):
-    """Rows 36 high with a rounded ground; a dot at the right while a reply is being written."""
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        return QSize(0, ROW_HEIGHT)
-
-    def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
-        theme = active()
-        state: QStyle.StateFlag = option.state
-        rect: QRect = option.rect
-        chosen = bool(state & QStyle.StateFlag.State_Selected)
-        hovered = bool(state & QStyle.StateFlag.State_MouseOver)
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if chosen or hovered:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.color("raised" if chosen else "hover"))
-            painter.drawRoundedRect(QRectF(rect).adjusted(0, 1, 0, -1), RADIUS_CONTROL, RADIUS_CONTROL)
-        if state & QStyle.StateFlag.State_HasFocus and state & QStyle.StateFlag.State_KeyboardFocusChange:
-            painter.setPen(theme.color("accent"))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(QRectF(rect).adjusted(1, 2, -1, -2), RADIUS_CONTROL, RADIUS_CONTROL)
-        busy = bool(index.data(BUSY))
-        room = rect.adjusted(SPACING_BLOCK, 0, -SPACING_BLOCK - (SPACING_WIDE if busy else 0), 0)
-        font = ui_font(PX_CONTROL, QFont.Weight.DemiBold if chosen else QFont.Weight.Normal)
-        painter.setFont(font)
-        painter.setPen(theme.color("text" if chosen else "text2"))
-        words = painter.fontMetrics().elidedText(str(index.data()), Qt.TextElideMode.ElideRight, room.width())
-        painter.drawText(room, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, words)
-        if busy:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.color("accent"))
-            painter.drawEllipse(QRectF(rect.right() - SPACING_BLOCK - 6, rect.center().y() - 2.5, 6, 6))
-        painter.restore()
-
-
-class RowList(QListWidget):
-    """A list without frame on the side colour."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setItemDelegate(RowDelegate(self))
-        self.setMouseTracking(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.viewport().setAutoFillBackground(False)
-        self.setUniformItemSizes(True)
 
 
 class SideBar(Panel):
-    """Signals: new_chat(), chat_chosen(chat_id), settings()."""
+    """Signals: new_chat(), settings(), import_wanted(); chat_chosen(chat_id), hit_chosen(Hit); searched(words)."""
 
     new_chat = Signal()
-    chat_chosen = Signal(int)
+    chat_chosen = Signal(object)
+    hit_chosen = Signal(object)
+    searched = Signal(str)
+    import_wanted = Signal()
     settings = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -103,17 +34,37 @@ class SideBar(Panel):
         self.setFixedWidth(WIDTH)
         self._brand = QLabel()
         self._drawn = ""
+        self.model = ChatListModel(self)
+        self.more_button = self._more_button()
         self.new_button = IconButton("new-chat", self.tr("New chat (Ctrl+N)"))
         self.new_button.clicked.connect(self.new_chat)
-        self._caption = ToneLabel(self.tr("Chats of this run"), "text3", PX_CAPTION, QFont.Weight.Medium)
-        self._caption.setContentsMargins(SPACING_BLOCK, 0, 0, 0)
-        self.list = RowList()
-        self.list.setAccessibleName(self.tr("Chats"))
-        self.list.itemClicked.connect(self._on_item)
-        self.list.itemActivated.connect(self._on_item)
+        self.search = SearchField("Ctrl K")
+        self.search.textChanged.connect(self._on_search)
+        self.list = ChatList(self.model)
+        self.list.chosen.connect(self.chat_chosen)
+        self.found = SearchList()
+        self.found.chosen.connect(self.hit_chosen)
+        self.search.returnPressed.connect(self.found.choose_current)
+        self.search.down.connect(self._to_found)
+        self.search.given_up.connect(self.end_search)
+        self.found.left.connect(self.search.setFocus)
+        self._nothing = ToneLabel(self.tr("Nothing found"), "text3", PX_CAPTION)
+        self._nothing.setContentsMargins(SPACING_BLOCK, SPACING_PART, 0, 0)
+        self._nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._pages = QStackedWidget()
+        for page in (self.list, self.found, self._nothing):
+            self._pages.addWidget(page)
+        self._not_kept = ToneLabel(self.tr("Chats of this run are not kept"), "warn", PX_CAPTION, QFont.Weight.Medium)
+        self._not_kept.setContentsMargins(SPACING_BLOCK, 0, 0, 0)
+        self._not_kept.hide()
         self.settings_button = TextButton(self.tr("Settings"), "ghost", "settings")
         self.settings_button.setToolTip(self.tr("Settings (Ctrl+,)"))
         self.settings_button.clicked.connect(self.settings)
+        self._lay_out()
+        self._dress()
+        self.show_state(None, None)
+
+    def _lay_out(self) -> None:
         bottom = QHBoxLayout()
         bottom.addWidget(self.settings_button)
         bottom.addStretch(1)
@@ -121,12 +72,18 @@ class SideBar(Panel):
         column.setContentsMargins(SPACING_BLOCK, 0, SPACING_BLOCK + 1, SPACING_PART)
         column.setSpacing(SPACING_PART)
         column.addLayout(self._head())
-        column.addSpacing(SPACING_PART)
-        column.addWidget(self._caption)
-        column.addWidget(self.list, 1)
+        column.addWidget(self.search)
+        column.addWidget(self._pages, 1)
+        column.addWidget(self._not_kept)
         column.addLayout(bottom)
-        self._dress()
-        self.show_chats([], 0, None)
+
+    def _more_button(self) -> IconButton:
+        menu = QMenu(self)
+        menu.addAction(self.tr("Import chat…")).triggered.connect(self.import_wanted)
+        button = IconButton("ellipsis", self.tr("More about chats"))
+        button.setMenu(menu)
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        return button
 
     def _head(self) -> QHBoxLayout:
         row = QHBoxLayout()
@@ -135,31 +92,50 @@ class SideBar(Panel):
         row.addWidget(self._brand)
         row.addWidget(ToneLabel("Specular", "text", PX_TEXT, QFont.Weight.DemiBold))
         row.addStretch(1)
+        row.addWidget(self.more_button)
         row.addWidget(self.new_button)
         return row
 
-    def show_chats(self, chats: list[Chat], current_id: int, busy_id: int | None) -> None:
-        """The chats newest first, which one is open, and in which a reply is being written."""
-        self.list.clear()
-        for chat in chats:
-            title = chat.title or self.tr("Untitled")
-            if chat.replay:
-                title = self.tr("Replay: {title}").replace("{title}", title)
-            item = QListWidgetItem(title)
-            item.setData(CHAT_ID, chat.chat_id)
-            item.setData(BUSY, chat.chat_id == busy_id)
-            item.setToolTip(title)
-            if chat.chat_id == busy_id:
-                item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, self.tr("A reply is being written"))
-            self.list.addItem(item)
-            if chat.chat_id == current_id:
-                self.list.setCurrentItem(item)
-        self._caption.setVisible(bool(chats))
-        self.list.setFocusPolicy(Qt.FocusPolicy.StrongFocus if chats else Qt.FocusPolicy.NoFocus)
+    def show_state(self, current_id: int | None, busy_id: int | None) -> None:
+        """Which chat is open, and in which a reply is being written."""
+        self.model.set_busy(busy_id)
+        self.list.show_current(current_id)
 
-    @Slot(QListWidgetItem)
-    def _on_item(self, item: QListWidgetItem) -> None:
-        self.chat_chosen.emit(item.data(CHAT_ID))
+    def show_not_kept(self, why: str) -> None:
+        """Say that chats of this run are lost at its end."""
+        self._not_kept.setToolTip(why)
+        self._not_kept.setAccessibleDescription(why)
+        self._not_kept.show()
+
+    # Search
+
+    @Slot()
+    def begin_search(self) -> None:
+        """Put the cursor in the field."""
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
+
+    @Slot()
+    def end_search(self) -> None:
+        """The list is back."""
+        self.search.clear()
+        self.list.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @Slot(str)
+    def _on_search(self, words: str) -> None:
+        if not words.strip():
+            self._pages.setCurrentWidget(self.list)
+        self.searched.emit(words)
+
+    def show_hits(self, hits: list[Hit]) -> None:
+        """What the search for the words in the field found."""
+        self.found.show_hits(hits)
+        self._pages.setCurrentWidget(self.found if hits else self._nothing)
+
+    @Slot()
+    def _to_found(self) -> None:
+        if self.found.isVisible():
+            self.found.setFocus(Qt.FocusReason.TabFocusReason)
 
     def _dress(self) -> None:
         if self._drawn == active().name:

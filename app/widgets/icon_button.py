@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QIcon
+from PySide6.QtGui import QIcon, QPaintEvent
 from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
 
 from app.icons import BOX, icon
@@ -46,6 +46,24 @@ class IconButton(QToolButton):
         super().changeEvent(event)
         if is_theme_change(event) and hasattr(self, "_drawn"):
             self._set_icon()
+
+
+class QuietButton(IconButton):
+    """One that is seen only while the widget it belongs to is pointed at, or while it has the keyboard itself."""
+
+    def __init__(self, icon_name: str, text: str, parent: QWidget | None = None, hit: int = HIT_SMALL) -> None:
+        super().__init__(icon_name, text, parent, hit)
+        self._revealed = False
+
+    def set_revealed(self, revealed: bool) -> None:
+        """Whether it is seen; it can be reached by Tab all the same."""
+        if revealed != self._revealed:
+            self._revealed = revealed
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._revealed or self.hasFocus():
+            super().paintEvent(event)
 
 
 class TextButton(QPushButton):

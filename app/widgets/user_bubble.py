@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QEvent, QRectF, Qt
-from PySide6.QtGui import QPainter, QResizeEvent, QTextCursor, QTextOption
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal
+from PySide6.QtGui import QEnterEvent, QPainter, QResizeEvent, QTextCursor, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from app.theme import PX_TEXT, RADIUS_BUBBLE, active, is_theme_change, ui_font
 from app.widgets.chunked_edit import ChunkedEdit
-from app.widgets.icon_button import TextButton
+from app.widgets.icon_button import QuietButton, TextButton
+from app.widgets.sibling_pager import SiblingPager
 
 MAX_WIDTH = 560
 SHORT_CHARACTERS = 1500
@@ -20,7 +21,13 @@ _PAD_X, _PAD_Y = 14, 8
 
 
 class UserBubble(QWidget):
-    """One message of the user. Long ones show their beginning, and on request all of it in a box that scrolls."""
+    """One message of the user. Long ones show their beginning, and on request all of it in a box that scrolls.
+
+    Signals: edit_requested(); page_requested(step) for another version of it.
+    """
+
+    edit_requested = Signal()
+    page_requested = Signal(int)
 
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -34,8 +41,15 @@ class UserBubble(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
+        self.pager = SiblingPager(self)
+        self.pager.chosen.connect(self.page_requested)
+        self.edit_button = QuietButton("edit", self.tr("Edit message"), self)
+        self.edit_button.clicked.connect(self.edit_requested)
         row = QHBoxLayout()
+        row.setSpacing(4)
         row.addStretch(1)
+        row.addWidget(self.pager, 0, Qt.AlignmentFlag.AlignBottom)
+        row.addWidget(self.edit_button, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self._body)
         column.addLayout(row)
         column.addWidget(self._more, 0, Qt.AlignmentFlag.AlignRight)
@@ -49,6 +63,32 @@ class UserBubble(QWidget):
     def is_open(self) -> bool:
         """True while a long message shows all its text."""
         return self._open
+
+    def edit_with(self, editor: QWidget) -> None:
+        """Show an editor in place of the message."""
+        for part in (self._body, self._more, self.edit_button):
+            part.hide()
+        layout = self.layout()
+        if layout is not None:
+            layout.addWidget(editor)
+
+    def end_edit(self) -> None:
+        """Show the message again; the editor goes."""
+        for editor in self.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            if editor not in (self._body, self._more, self.edit_button, self.pager):
+                editor.hide()
+                editor.deleteLater()
+        self._body.show()
+        self.edit_button.show()
+        self._more.setVisible(self._short != self._text)
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        super().enterEvent(event)
+        self.edit_button.set_revealed(True)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.edit_button.set_revealed(False)
 
     def _toggle(self) -> None:
         self._open = not self._open
@@ -69,7 +109,8 @@ class UserBubble(QWidget):
             self._fit()
 
     def _fit(self) -> None:
-        self._body.fit(min(MAX_WIDTH, max(self.width(), 120)), scrolls=self._open)
+        beside = self.edit_button.width() + 4 + (self.pager.sizeHint().width() + 4 if self.pager.place() else 0)
+        self._body.fit(min(MAX_WIDTH, max(self.width() - beside, 120)), scrolls=self._open)
 
 
 def _beginning(text: str) -> str:

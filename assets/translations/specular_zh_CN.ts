@@ -251,6 +251,132 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     </message>
 </context>
 <context>
+    <name>ChatBranches</name>
+    <message>
+        <source>{title} (branch)</source>
+        <translation>{title}（分支）</translation>
+    </message>
+</context>
+<context>
+    <name>ChatDelegate</name>
+    <message>
+        <source>Title of the chat</source>
+        <translation>对话标题</translation>
+    </message>
+</context>
+<context>
+    <name>ChatDialogs</name>
+    <message>
+        <source>Export chat</source>
+        <translation>导出对话</translation>
+    </message>
+    <message>
+        <source>Markdown (*.md)</source>
+        <translation>Markdown (*.md)</translation>
+    </message>
+    <message>
+        <source>Specular chat with its cycles (*.json)</source>
+        <translation>Specular 对话及其周期 (*.json)</translation>
+    </message>
+    <message>
+        <source>Import chat</source>
+        <translation>导入对话</translation>
+    </message>
+    <message>
+        <source>Specular chats (*.json)</source>
+        <translation>Specular 对话 (*.json)</translation>
+    </message>
+</context>
+<context>
+    <name>ChatList</name>
+    <message>
+        <source>Chats</source>
+        <translation>对话</translation>
+    </message>
+</context>
+<context>
+    <name>ChatListModel</name>
+    <message>
+        <source>A reply is being written</source>
+        <translation>正在写回复</translation>
+    </message>
+    <message>
+        <source>Untitled</source>
+        <translation>未命名</translation>
+    </message>
+    <message>
+        <source>Replay: {title}</source>
+        <translation>回放：{title}</translation>
+    </message>
+    <message>
+        <source>Pinned</source>
+        <translation>置顶</translation>
+    </message>
+    <message>
+        <source>Today</source>
+        <translation>今天</translation>
+    </message>
+    <message>
+        <source>Yesterday</source>
+        <translation>昨天</translation>
+    </message>
+    <message>
+        <source>Earlier</source>
+        <translation>更早</translation>
+    </message>
+</context>
+<context>
+    <name>ChatShelf</name>
+    <message>
+        <source>This chat cannot be read.</source>
+        <translation>无法读取这个对话。</translation>
+    </message>
+    <message>
+        <source>Unpin</source>
+        <translation>取消置顶</translation>
+    </message>
+    <message>
+        <source>Pin</source>
+        <translation>置顶</translation>
+    </message>
+    <message>
+        <source>Rename</source>
+        <translation>重命名</translation>
+    </message>
+    <message>
+        <source>Duplicate</source>
+        <translation>复制一份</translation>
+    </message>
+    <message>
+        <source>Export as Markdown…</source>
+        <translation>导出为 Markdown…</translation>
+    </message>
+    <message>
+        <source>Export with cycles (JSON)…</source>
+        <translation>连同周期导出 (JSON)…</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>删除</translation>
+    </message>
+    <message>
+        <source>{title} (copy)</source>
+        <translation>{title}（副本）</translation>
+    </message>
+    <message>
+        <source>Chat “{title}” was deleted</source>
+        <translation>对话“{title}”已删除</translation>
+    </message>
+    <message>
+        <source>Untitled</source>
+        <translation>未命名</translation>
+    </message>
+    <message>
+        <source>Chat exported to {file}</source>
+        <translation>对话已导出到 {file}</translation>
+    </message>
+</context>
+<context>
     <name>Cockpit</name>
     <message>
         <source>Cockpit</source>
@@ -837,6 +963,10 @@ A draft pays while its chance is above its cost at the present speed (the dashed
         <source>Chats cannot be written at the moment ({cause}). Specular keeps trying while it runs.</source>
         <translation>目前无法写入对话（{cause}）。Specular 在运行期间会继续尝试。</translation>
     </message>
+    <message>
+        <source>Interrupted: Specular ended while this was being written. What had come was kept.</source>
+        <translation>已中断：写这条回复时 Specular 退出了。已写出的内容保留了下来。</translation>
+    </message>
 </context>
 <context>
     <name>HistorySection</name>
@@ -867,6 +997,13 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     <message>
         <source>n/a</source>
         <translation>无数据</translation>
+    </message>
+</context>
+<context>
+    <name>HitModel</name>
+    <message>
+        <source>Untitled</source>
+        <translation>未命名</translation>
     </message>
 </context>
 <context>
@@ -1068,6 +1205,10 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     <message>
         <source>New chat</source>
         <translation>新对话</translation>
+    </message>
+    <message>
+        <source>Search chats</source>
+        <translation>搜索对话</translation>
     </message>
     <message>
         <source>Show or hide the chats</source>
@@ -1332,6 +1473,21 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     <message>
         <source>What this program takes, of all there is</source>
         <translation>本程序的占用和总量</translation>
+    </message>
+</context>
+<context>
+    <name>MessageEditor</name>
+    <message>
+        <source>Edited message</source>
+        <translation>修改后的消息</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Send</source>
+        <translation>发送</translation>
     </message>
 </context>
 <context>
@@ -1619,6 +1775,14 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     <message>
         <source>Regenerate</source>
         <translation>重新生成</translation>
+    </message>
+    <message>
+        <source>Continue this reply</source>
+        <translation>继续写这条回复</translation>
+    </message>
+    <message>
+        <source>New chat from here</source>
+        <translation>从这里另开对话</translation>
     </message>
     <message>
         <source>More</source>
@@ -1964,6 +2128,24 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     <message>
         <source>A change counts from the next start of Specular.</source>
         <translation>更改在下次启动 Specular 时生效。</translation>
+    </message>
+</context>
+<context>
+    <name>SearchField</name>
+    <message>
+        <source>Search chats</source>
+        <translation>搜索对话</translation>
+    </message>
+    <message>
+        <source>Clear the search</source>
+        <translation>清除搜索</translation>
+    </message>
+</context>
+<context>
+    <name>SearchList</name>
+    <message>
+        <source>Chats found</source>
+        <translation>找到的对话</translation>
     </message>
 </context>
 <context>
@@ -2348,18 +2530,33 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     </message>
 </context>
 <context>
+    <name>SiblingPager</name>
+    <message>
+        <source>Earlier version</source>
+        <translation>上一个版本</translation>
+    </message>
+    <message>
+        <source>Later version</source>
+        <translation>下一个版本</translation>
+    </message>
+    <message>
+        <source>Version {place} of {count}</source>
+        <translation>第 {place} 个版本，共 {count} 个</translation>
+    </message>
+</context>
+<context>
     <name>SideBar</name>
     <message>
         <source>New chat (Ctrl+N)</source>
         <translation>新对话（Ctrl+N）</translation>
     </message>
     <message>
-        <source>Chats of this run</source>
-        <translation>本次运行的对话</translation>
+        <source>Nothing found</source>
+        <translation>没有找到</translation>
     </message>
     <message>
-        <source>Chats</source>
-        <translation>对话</translation>
+        <source>Chats of this run are not kept</source>
+        <translation>本次运行的对话不会保存</translation>
     </message>
     <message>
         <source>Settings</source>
@@ -2370,16 +2567,12 @@ A draft pays while its chance is above its cost at the present speed (the dashed
         <translation>设置（Ctrl+,）</translation>
     </message>
     <message>
-        <source>Untitled</source>
-        <translation>未命名</translation>
+        <source>Import chat…</source>
+        <translation>导入对话…</translation>
     </message>
     <message>
-        <source>Replay: {title}</source>
-        <translation>回放：{title}</translation>
-    </message>
-    <message>
-        <source>A reply is being written</source>
-        <translation>正在生成回复</translation>
+        <source>More about chats</source>
+        <translation>更多对话操作</translation>
     </message>
 </context>
 <context>
@@ -2759,6 +2952,17 @@ decoding gives, token for token, and a sampled reply has exactly the full model&
     </message>
 </context>
 <context>
+    <name>UndoToast</name>
+    <message>
+        <source>Undo</source>
+        <translation>撤销</translation>
+    </message>
+    <message>
+        <source>Dismiss</source>
+        <translation>关闭提示</translation>
+    </message>
+</context>
+<context>
     <name>UseSection</name>
     <message>
         <source>GPU use</source>
@@ -2807,6 +3011,10 @@ decoding gives, token for token, and a sampled reply has exactly the full model&
 </context>
 <context>
     <name>UserBubble</name>
+    <message>
+        <source>Edit message</source>
+        <translation>修改消息</translation>
+    </message>
     <message>
         <source>{count} characters</source>
         <translation>{count} 个字符</translation>

@@ -207,7 +207,7 @@ def test_it_follows_the_open_chat(benches: BenchMaker) -> None:
     bench.window.new_chat()
     assert settled(bench).figures.reply is None
     assert cockpit.acceptance.over_time.empty_words == "no cycles yet"
-    first = bench.window.side_bar.list.item(0).data(Qt.ItemDataRole.UserRole)
+    first = bench.listed(0)
     bench.window.chat.open_chat(first)
     assert settled(bench).figures.statistics.cycles == len(paris().cycles)
 

@@ -289,7 +289,7 @@ def test_the_outcome_goes_with_the_reply_and_ends_with_it(benches: BenchMaker) -
     turn = bench.window.chat.chats.current.turns[0]
     assert recording_of(turn).comparison == kept(bench) is not None
     bench.window.new_action.trigger()
-    bench.window.chat.open_chat(0)
+    bench.window.chat.open_chat(bench.listed(0))
     assert "compared with plain: identical" in figures(bench)
     next(turn for turn in bench.view.turns() if isinstance(turn, ReplyView)).regenerate_button.click()
     bench.reach(HostState.READY)

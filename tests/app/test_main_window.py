@@ -29,7 +29,7 @@ def test_a_question_streams_into_the_conversation(benches: BenchMaker) -> None:
     assert bench.window.composer.text() == ""
     assert bench.engine.requests[0].messages == (Message("user", "What is the capital of France?"),)
     assert bench.window.status.speed.isVisible() and bench.window.status.acceptance.text() == "88 % acceptance"
-    assert bench.window.side_bar.list.item(0).text() == "What is the capital of France?"
+    assert bench.titles[0] == "What is the capital of France?"
 
 
 def test_the_second_question_carries_the_first(benches: BenchMaker) -> None:
@@ -108,7 +108,7 @@ def test_a_prompt_that_is_too_long_comes_back_with_the_reason(benches: BenchMake
     bench.reach(HostState.READY)
     bench.qtbot.waitUntil(lambda: bench.banner == TOO_LONG, timeout=5000)
     assert bench.window.composer.text() == "Very long"
-    assert bench.said == [] and bench.window.side_bar.list.count() == 0
+    assert bench.said == [] and bench.titles == []
     bench.engine.refusal = None
     bench.window.composer.clear_text()
     bench.ask("Short")
@@ -144,7 +144,7 @@ def test_a_reply_goes_on_in_its_own_chat_while_another_is_open(benches: BenchMak
     bench.ask("Two?")
     assert bench.said == ["Two?", ANSWER]
     assert bench.engine.requests[1].messages == (Message("user", "Two?"),)
-    bench.window.chat.open_chat(bench.window.side_bar.list.item(1).data(Qt.ItemDataRole.UserRole))
+    bench.window.chat.open_chat(bench.listed(1))
     assert bench.said == ["One?", ANSWER]
 
 
@@ -159,10 +159,10 @@ def test_regenerating_the_last_reply_replaces_it(benches: BenchMaker) -> None:
     bench.reach(HostState.READY)
     assert bench.said == ["One?", ANSWER]
     assert bench.engine.requests[1].messages == (Message("user", "One?"),)
-    assert bench.window.side_bar.list.count() == 1
+    assert len(bench.titles) == 1
 
 
-def test_regenerating_an_earlier_reply_opens_a_copy_so_that_nothing_is_lost(benches: BenchMaker) -> None:
+def test_regenerating_an_earlier_reply_is_a_branch_so_that_nothing_is_lost(benches: BenchMaker) -> None:
     bench = benches()
     bench.ready()
     bench.ask("One?")
@@ -172,7 +172,11 @@ def test_regenerating_an_earlier_reply_opens_a_copy_so_that_nothing_is_lost(benc
     reply.regenerate_requested.emit()
     bench.reach(HostState.READY)
     assert bench.said == ["One?", ANSWER]
-    assert [len(chat.turns) for chat in bench.window.chat.chats.chats] == [1, 2]
+    assert len(bench.titles) == 1
+    again = bench.view.turns()[-1]
+    assert isinstance(again, ReplyView) and again.pager.place() == "2/2"
+    again.pager.earlier.click()
+    assert bench.said == ["One?", ANSWER, "Two?", ANSWER]
 
 
 def test_a_suggestion_is_sent(benches: BenchMaker) -> None:

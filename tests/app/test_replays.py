@@ -90,7 +90,7 @@ def test_a_replay_is_called_one_wherever_it_is_named(benches: BenchMaker) -> Non
     bench = benches()
     bench.window.show_demo()
     assert bar_of(bench).tag.text() == "Replay"
-    assert bench.window.side_bar.list.item(0).text().startswith("Replay: Why is the sky blue?")
+    assert bench.titles[0].startswith("Replay: Why is the sky blue?")
     bar_of(bench).close_button.click()
     assert "recorded with SmolLM2 135M Instruct on CPU" in replies(bench)[0]._figures.text()
 
@@ -147,7 +147,7 @@ def test_another_chat_ends_the_replay_and_the_reply_is_whole_later(benches: Benc
     choose(replies(bench)[0], "Replay")
     bench.window.new_action.trigger()
     bench.qtbot.waitUntil(lambda: bench.window.replays.replay is None, timeout=5000)
-    bench.window.chat.open_chat(bench.window.side_bar.list.item(0).data(Qt.ItemDataRole.UserRole))
+    bench.window.chat.open_chat(bench.listed(0))
     assert bench.said == ["What is the capital of France?", ANSWER]
 
 
@@ -174,7 +174,7 @@ def test_a_question_can_follow_a_replayed_chat(benches: BenchMaker) -> None:
         recording.text,
         "Go on.",
     ]
-    assert not bench.window.side_bar.list.item(0).text().startswith("Replay")
+    assert not bench.titles[0].startswith("Replay")
     bench.window.replays.close()
 
 
@@ -196,7 +196,7 @@ def test_a_bad_file_is_told_and_changes_nothing(benches: BenchMaker, tmp_path: P
     (tmp_path / "bad.json").write_bytes(data)
     assert not bench.window.replays.open_file(tmp_path / "bad.json")
     assert bench.banner.startswith("bad.json is no replay that can be shown: ")
-    assert bench.said == ["What is the capital of France?", ANSWER] and bench.window.side_bar.list.count() == 1
+    assert bench.said == ["What is the capital of France?", ANSWER] and len(bench.titles) == 1
 
 
 def playing(bench: Bench) -> None:

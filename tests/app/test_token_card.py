@@ -152,7 +152,7 @@ def test_a_rival_is_a_button_that_regenerates_with_it(benches: BenchMaker) -> No
     assert bench.engine.requests[-1].reply_prefix_ids == (100, 101, 102, 103, 502)
 
 
-def test_from_an_earlier_reply_a_copy_of_the_chat_is_made(benches: BenchMaker) -> None:
+def test_from_an_earlier_reply_the_chat_branches(benches: BenchMaker) -> None:
     bench = asked(benches)
     bench.ask("And of Spain?")
     first = bench.view.turns()[1]
@@ -160,8 +160,9 @@ def test_from_an_earlier_reply_a_copy_of_the_chat_is_made(benches: BenchMaker) -
     first.pointer.hovered.emit(first.text.spans.span(1))
     bench.window.cards.card.again_button.click()
     bench.reach(HostState.READY)
-    assert [len(chat.turns) for chat in bench.window.chat.chats.chats] == [1, 2]
-    assert bench.engine.requests[-1].conversation != bench.engine.requests[0].conversation
+    assert len(bench.said) == 2 and bench.view.turns()[-1].pager.place() == "2/2"
+    bench.view.turns()[-1].pager.earlier.click()
+    assert len(bench.said) == 4, "nothing is lost"
 
 
 def test_a_stored_reply_shows_its_record_and_says_what_is_missing(benches: BenchMaker) -> None:

@@ -73,6 +73,15 @@ class Bench:
         ]
 
     @property
+    def titles(self) -> list[str]:
+        """The titles of the chats in the side bar."""
+        return self.window.side_bar.model.titles()
+
+    def listed(self, place: int) -> int:
+        """The number of a chat in the side bar."""
+        return self.window.side_bar.model.ids()[place]
+
+    @property
     def banner(self) -> str:
         """The banner's sentence, empty while it is hidden."""
         return self.view.banner.sentence() if not self.view.banner.isHidden() else ""

@@ -1,0 +1,103 @@
+"""A few words at the bottom left for some seconds, with a way back."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, QRectF, QTimer, Signal, Slot
+from PySide6.QtGui import QEnterEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from app.theme import RADIUS_CARD, active
+from app.ui.panel import ElidedLabel
+from app.widgets.icon_button import IconButton, TextButton
+
+SHOWN_MS = 8000
+MARGIN = 12
+MOST_WIDTH = 360
+
+
+class UndoToast(QWidget):
+    """One at a time. undone() by its button; expired() when its time is over, it is dismissed or another comes."""
+
+    undone = Signal()
+    expired = Signal()
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self._window = window
+        self._pending = False
+        self._words = ElidedLabel()
+        self.undo_button = TextButton(self.tr("Undo"), "secondary", parent=self)
+        self.undo_button.clicked.connect(self._undo)
+        self.close_button = IconButton("close", self.tr("Dismiss"), self)
+        self.close_button.clicked.connect(self.expire)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 8, 8, 8)
+        row.setSpacing(8)
+        row.addWidget(self._words, 1)
+        row.addWidget(self.undo_button)
+        row.addWidget(self.close_button)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(SHOWN_MS)
+        self._timer.timeout.connect(self.expire)
+        window.installEventFilter(self)
+        self.hide()
+
+    def offer(self, words: str) -> None:
+        """Say what was done, and offer to undo it."""
+        self.expire()
+        self._pending = True
+        self._words.setText(words)
+        self.setAccessibleName(words)
+        self._place()
+        self.show()
+        self.raise_()
+        self._timer.start()
+
+    @property
+    def words(self) -> str:
+        """What it says; "" while it is hidden."""
+        return "" if self.isHidden() else self._words.text()
+
+    @Slot()
+    def _undo(self) -> None:
+        self._pending = False
+        self.expire()
+        self.undone.emit()
+
+    @Slot()
+    def expire(self) -> None:
+        """The time for undoing is over."""
+        self._timer.stop()
+        self.hide()
+        if self._pending:
+            self._pending = False
+            self.expired.emit()
+
+    def _place(self) -> None:
+        words = self._words.fontMetrics().horizontalAdvance(self._words.text())
+        wanted = words + self.undo_button.sizeHint().width() + 72
+        width = min(MOST_WIDTH, wanted, self._window.width() - 2 * MARGIN)
+        height = self.sizeHint().height()
+        self.setGeometry(MARGIN, self._window.height() - height - MARGIN, width, height)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize and self.isVisible():
+            self._place()
+        return super().eventFilter(watched, event)
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self._timer.stop()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        if self.isVisible():
+            self._timer.start()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = active()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(theme.color("line2"), 1))
+        painter.setBrush(theme.color("raised"))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS_CARD, RADIUS_CARD)
+        painter.end()

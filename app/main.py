@@ -72,14 +72,21 @@ class Launcher(QObject):
     """Holds the window and begins the first load once the window has been painted; the demo where `model` is ""."""
 
     def __init__(
-        self, factory: EngineFactory, store: SettingsStore, loaded: Loaded, model: str | None, *, started: str = ""
+        self,
+        factory: EngineFactory,
+        store: SettingsStore,
+        loaded: Loaded,
+        model: str | None,
+        *,
+        started: str = "",
+        history: Path | None = None,
     ) -> None:
         super().__init__()
         self._model = loaded.settings.model if model is None else model
         self._started = started
         self.host = EngineHost(factory, self)
         self.settings = LiveSettings(store, loaded.settings, self)
-        self.window = MainWindow(self.host, self.settings, loaded.notes)
+        self.window = MainWindow(self.host, self.settings, loaded.notes, history_folder=history)
         self.window.setWindowIcon(icons.icon("brand", "accent", 64))
         self.window.painted.connect(self._on_painted, Qt.ConnectionType.QueuedConnection)
 
@@ -145,7 +152,9 @@ def run(
     app = make_application()
     theme.apply(app, loaded.settings.theme)
     language.install(app, loaded.settings.language)
-    launcher = Launcher(factory, store, loaded, model, started=os.environ.get("SPECULAR_TIMING", ""))
+    history = store.folder if smoke else None  # what a picture is taken of is not the user's chats
+    timing = os.environ.get("SPECULAR_TIMING", "")
+    launcher = Launcher(factory, store, loaded, model, started=timing, history=history)
     app.setQuitOnLastWindowClosed(False)  # Qt's own quit may arrive after the loop has ended; ours comes in time
     launcher.window.closed.connect(app.quit)
     smoke_run = smoke(launcher.window, launcher.host) if smoke else None

@@ -33,6 +33,7 @@ class BudgetController(QObject):
         self._editor: BudgetEditor | None = None
         self._loading_with = self._in_force = self._asked = settings.current.budget_gb
         self._going_back = False
+        self._yielded = ""
         settings.changed.connect(self._on_setting)
         models.loading.connect(self._on_loading)
         host.model_loaded.connect(self._on_loaded)
@@ -129,4 +130,13 @@ class BudgetController(QObject):
         if state is HostState.CLOSED:
             self.outlooks.close()
         elif not state.under_way:
+            self._tell_of_pressure()
             self._ask_again()
+
+    def _tell_of_pressure(self) -> None:
+        """Parts gave way to other programs during a reply: said once."""
+        offload = self._host.offload()
+        sentence = "" if offload is None else offload.yielded or ""
+        if sentence and sentence != self._yielded:
+            self.told.emit(sentence, False)
+        self._yielded = sentence

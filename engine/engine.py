@@ -238,7 +238,7 @@ class Engine:
         plan = None if loaded is None else loaded.runner.plan
         if loaded is None or plan is None:
             return None
-        return Offload(plan, loaded.runner.transfers, self._budget.refused)
+        return Offload(plan, loaded.runner.transfers, self._budget.refused, self._budget.yielded)
 
     @contextmanager
     def observed(self, observer: PassObserver) -> Iterator[None]:

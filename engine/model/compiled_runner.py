@@ -235,6 +235,10 @@ class CompiledRunner:
         self._move(self.recipe, budget, progress)
         self._budget.bytes = budget
 
+    def relieve(self, progress: Callable[[LoadProgress], None] = lambda _: None) -> bool:
+        """See Runner.relieve. What stays is mapped from files: the system takes such pages by itself."""
+        return False
+
     def interruptible(self, stopped: Callable[[], bool]) -> AbstractContextManager[None]:
         """See Runner.interruptible."""
         return self._placed.interruptible(stopped)

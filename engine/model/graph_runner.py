@@ -66,7 +66,8 @@ class GraphRunner(TorchRunner):
         RAM is too short for what is streamed.
         """
         packable = all(n % CODES_A_WORD == 0 for shape in shapes_of(folder.config).values() for n in shape[1:])
-        self._planner, self._placement, self._waited = planner, planner.plan(budget), 0.0
+        self._planner, self._asked = planner, budget
+        self._placement, self._waited = planner.plan(budget), 0.0
         plan = self._placement.plan
         self._placed = CardWeights(planner.parts, plan, torch.device(device))
         self._streamed = self._placed.streamed_names
@@ -268,7 +269,7 @@ class GraphRunner(TorchRunner):
             )
         before, mode = self._placement, self.graphs.mode
         if arrangement(before.plan) == arrangement(found.plan):
-            self._placement = found
+            self._placement, self._asked = found, budget
             return
         self._progress, self._cancelled = progress, lambda: False
         with self.kv.scratch(), self.kv.anchored():  # what is captured runs once, on rows that nobody reads
@@ -285,6 +286,16 @@ class GraphRunner(TorchRunner):
                 self._placement = before
                 self._capture(self._recipe, mode)
                 raise
+        self._asked = budget
+
+    def relieve(self, progress: Callable[[LoadProgress], None] = lambda _: None) -> bool:
+        """See Runner.relieve. Between replies only where the KV cache is a plain tensor."""
+        stuck = self.kv.reason is not None and self.kv.replying
+        if stuck or not self._planner.pressed:
+            return False
+        before = arrangement(self.plan)
+        self.use_budget(self._asked, progress)
+        return arrangement(self.plan) != before
 
     def _arrange(self, plan: Plan | None, before: Plan | None) -> None:
         """Have the parts of the model and of the draft lie by another plan; as before, where that fails."""

@@ -118,6 +118,10 @@ class ObservedRunner:
         """See Runner.use_budget."""
         self.inner.use_budget(budget, progress)
 
+    def relieve(self, progress: Callable[[LoadProgress], None] = lambda _: None) -> bool:
+        """See Runner.relieve."""
+        return self.inner.relieve(progress)
+
     def interruptible(self, stopped: Callable[[], bool]) -> AbstractContextManager[None]:
         """See Runner.interruptible."""
         return self.inner.interruptible(stopped)

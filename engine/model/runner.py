@@ -122,6 +122,13 @@ class Runner(Protocol):
         """
         ...
 
+    def relieve(self, progress: Callable[[LoadProgress], None] = lambda _: None) -> bool:
+        """Give way where other programs have left the fast memory short: parts lie as the budget in force allows now.
+
+        Whether any part moved. Raises as use_budget.
+        """
+        ...
+
     def interruptible(self, stopped: Callable[[], bool]) -> AbstractContextManager[None]:
         """Within, a full pass that waits for a part of the model raises PassStopped once `stopped`."""
         ...

@@ -28,6 +28,10 @@ class Unmoved:
         """See Runner.use_budget. Raises ReloadNeeded."""
         raise ReloadNeeded("Here the budget can only change by loading the model again.")
 
+    def relieve(self, progress: Callable[[LoadProgress], None] = lambda _: None) -> bool:
+        """See Runner.relieve: nothing can move."""
+        return False
+
     def interruptible(self, stopped: Callable[[], bool]) -> AbstractContextManager[None]:
         """See Runner.interruptible."""
         return nullcontext()

@@ -8,7 +8,7 @@ import torch
 
 from engine.errors import SpecularError
 from engine.files.folder import ModelFolder
-from engine.offload.demands import demands_of
+from engine.offload.demands import CARD_MARGIN, demands_of
 from engine.offload.measure_rates import CARD_COPY, measured_rates
 from engine.offload.parts import parts_of
 from engine.offload.plan import Plan
@@ -61,6 +61,11 @@ class CardPlanner:
         rates = self._measured()
         chosen = plan(self.parts, demands, rates, limit)
         return CardPlan(chosen, sum(part.nbytes for part in self.parts) / rates.device)
+
+    @property
+    def pressed(self) -> bool:
+        """Whether less of the card is free than a plan leaves to other programs, by half."""
+        return self._offload and torch.cuda.mem_get_info()[0] < CARD_MARGIN // 2
 
     def _measured(self) -> Rates:
         """What memory and bus give; defaults, until there is room to measure in."""

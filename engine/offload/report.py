@@ -10,8 +10,12 @@ from engine.offload.transfers import Transfers
 
 @dataclass(frozen=True, slots=True)
 class Offload:
-    """plan: in force. transfers: since the load. refused: why the last budget asked for is not in force, or None."""
+    """plan: in force. transfers: since the load. refused: why the last budget asked for is not in force, or None.
+
+    yielded: a sentence, once parts have given way to other programs since a budget was last asked for, or None.
+    """
 
     plan: Plan
     transfers: Transfers
     refused: str | None
+    yielded: str | None = None

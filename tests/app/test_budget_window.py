@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 from fake_engine import FakeEngine
@@ -15,6 +16,7 @@ from app.ui.budget_editor import BudgetEditor
 from engine.errors import BadSetting, ReloadNeeded
 from engine.offload.basis import Basis
 from engine.offload.outlook import Outlook
+from plan_builder import offload
 
 GB = 10**9
 
@@ -113,6 +115,22 @@ def test_a_move_that_fails_is_told_in_the_chat_where_the_page_is_not_shown(bench
     bench.settings.set("budget_gb", 1.0)
     moved(bench)
     assert "at least 5.00 GB" in bench.banner and bench.settings.current.budget_gb == 0.0
+
+
+def test_parts_that_gave_way_to_other_programs_are_told_of_once(benches: BenchMaker) -> None:
+    bench = benches(FakeEngine(offloaded=offload(30, streamed=(28, 29))))
+    bench.ready()
+    said: list[str] = []
+    bench.window.budget.told.connect(lambda sentence, reload: said.append(sentence))
+    bench.ask("Hello")
+    assert not said
+    assert bench.engine.offloaded is not None
+    words = "Other programs need memory: 1.20 GB of the model are brought in for every pass now."
+    bench.engine.offloaded = replace(bench.engine.offloaded, yielded=words)
+    bench.ask("And now?")
+    assert words in bench.banner
+    bench.ask("And again?")
+    assert said == [words]
 
 
 def test_where_only_a_load_helps_it_is_offered(benches: BenchMaker) -> None:

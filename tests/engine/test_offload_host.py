@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from builders import tiny_llama
+from engine import budget_request
 from engine.engine import Engine
 from engine.errors import BadSetting, SpecularError
 from engine.files.folder import open_folder
@@ -227,6 +228,31 @@ def test_the_budget_changes_during_a_reply_and_no_token_does(tied: bool, plain: 
         assert "Bringing in layer 2's MLP" in steps and state(engine).refused is None
         engine.use_budget(None)
         assert state(engine).plan.streamed == () and reply(engine, request(PROMPT, 60)).ids == expected
+
+
+def test_parts_give_way_to_other_programs_during_a_reply_and_it_is_said(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make()
+    expected, budgets = expected_of(folder), [least(folder), 1000]
+
+    def give_way(runner: CompiledRunner, progress: object = None) -> bool:
+        runner.use_budget(budgets[0])
+        return True
+
+    monkeypatch.setattr(CompiledRunner, "relieve", give_way)
+    monkeypatch.setattr(budget_request, "LOOK_SECONDS", 0.0)
+    with loaded_engine(folder, context=CONTEXT) as engine:
+        assert not streamed_bytes(engine) and state(engine).yielded is None
+        assert reply(engine, request(PROMPT, 60)).ids == expected
+        assert streamed_bytes(engine) > 0
+        said = f"Other programs need memory: {streamed_bytes(engine) / 1e9:.2f} GB of the model are brought in"
+        assert str(state(engine).yielded).startswith(said)
+        del budgets[0]
+        assert reply(engine, request(PROMPT, 60)).ids == expected
+        assert "this model cannot give way: The model needs 0.0" in str(state(engine).yielded)
+        engine.use_budget(None)
+        assert state(engine).yielded is None
 
 
 def test_a_budget_that_cannot_be_is_refused_and_all_goes_on(make: Make) -> None:

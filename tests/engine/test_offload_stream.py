@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from builders import tiny_llama
+from engine import budget_request
 from engine.engine import Engine
 from engine.errors import BadSetting, SpecularError
 from engine.files.folder import open_folder
@@ -368,9 +369,35 @@ def test_memory_that_cannot_be_pinned_still_streams_and_says_so(
             monkeypatch.setattr(pinned, "runtime", lambda refusing=refusing: refusing)
         engine = Engine()
         try:
-            info = engine.load(str(folder), device="cuda", budget_bytes=budgets_of(folder, 512, 3)[1])
+            stream_next_loads(folder, monkeypatch, (0, 1, 4, 5, 6, 9, 11, 12))
+            info = engine.load(str(folder), device="cuda")
             assert any("would not pin" in note for note in info.notes) is not pins
             made.append([reply(engine, request(prompt, 100, plain=plain)).ids for plain in (True, False)])
         finally:
             engine.close()
     assert made[0] == made[1] and made[0][0] == made[0][1]
+
+
+@pytest.mark.gpu
+def test_parts_leave_the_card_where_other_programs_need_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tiny_llama(tmp_path, layers=6, hidden=256, heads=4, kv_heads=4, dtype="bfloat16", positions=512)
+    no_end_tokens(folder)
+    (prompt,) = random_prompts(1, 290, seed=4, longest=100)
+    smallest = budgets_of(folder, 512, 3)[0]
+    monkeypatch.setattr(budget_request, "LOOK_SECONDS", 0.0)
+    engine = Engine()
+    try:
+        engine.load(str(folder), device="cuda")
+        expected = reply(engine, request(prompt, 60)).ids
+        assert engine.offload() is None
+        held = engine._loaded.runner._held()  # type: ignore[union-attr]
+        left = smallest - held  # what another program leaves, so that the smallest plan is the one that fits
+        with monkeypatch.context() as patch:
+            patch.setattr(torch.cuda, "mem_get_info", lambda *_: (left, 10**12))
+            patch.setattr(CardPlanner, "pressed", True)
+            engine.forget()
+            assert reply(engine, request(prompt, 60)).ids == expected
+        found = engine.offload()
+        assert found is not None and found.plan.streamed and "Other programs need memory" in str(found.yielded)
+    finally:
+        engine.close()

@@ -142,13 +142,14 @@ LIGHT = Theme(
 )
 
 
-def _high_contrast(base: Theme, name: str, canvas: str, text: str, accent: str) -> Theme:
-    """`base` on a pure canvas: hairlines become text, secondary text too, no washes."""
-    flat: dict[str, Any] = dict.fromkeys(("side", "canvas", "surface", "raised", "input"), canvas)
+def _high_contrast(base: Theme, name: str, canvas: str, raised: str, text: str, accent: str) -> Theme:
+    """`base` on a pure canvas: hairlines become text, secondary text too, no washes; what is chosen stays raised."""
+    flat: dict[str, Any] = dict.fromkeys(("side", "canvas", "surface", "input"), canvas)
+    flat |= dict.fromkeys(("raised", "hover"), raised)
     strong: dict[str, Any] = dict.fromkeys(("line", "line2", "text", "text2", "text3", "rejected"), text)
     return replace(base, name=name, washes=False, accent=accent, **flat, **strong)
 
 
-HIGH_CONTRAST_DARK = _high_contrast(DARK, "high-contrast-dark", "#000000", "#FFFFFF", "#B9B6FF")
-HIGH_CONTRAST_LIGHT = _high_contrast(LIGHT, "high-contrast-light", "#FFFFFF", "#000000", "#3F39B0")
+HIGH_CONTRAST_DARK = _high_contrast(DARK, "high-contrast-dark", "#000000", "#333333", "#FFFFFF", "#B9B6FF")
+HIGH_CONTRAST_LIGHT = _high_contrast(LIGHT, "high-contrast-light", "#FFFFFF", "#DDDDDD", "#000000", "#3F39B0")
 THEMES = {theme.name: theme for theme in (DARK, LIGHT, HIGH_CONTRAST_DARK, HIGH_CONTRAST_LIGHT)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import logging
 import os
 import signal
 import sys
@@ -22,11 +23,14 @@ from PySide6.QtWidgets import QApplication
 from app import icons, language, theme
 from app.host import EngineHost
 from app.live_settings import LiveSettings
+from app.log_file import logging_to_file
 from app.settings import ENGLISH, AppSettings
 from app.settings_store import Loaded, SettingsStore
 from app.smoke import QUESTION, DemoRun, PictureRun, SmokeRun
 from app.ui.main_window import MainWindow
 from app.worker import EngineFactory, EngineLike, fault_sentence
+
+log = logging.getLogger(__name__)
 
 APP_ID = "specular"
 
@@ -43,7 +47,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="specular", description="Chat with a model that drafts and verifies itself.")
     parser.add_argument("--model", help="a model folder, a .gguf file, or starter; the last one used by default")
     parser.add_argument("--smoke", metavar="OUT.png", help="ask the starter model one question, save a picture, exit")
-    parser.add_argument("--smoke-theme", choices=("light", "dark"), default="dark", help="theme of that picture")
+    parser.add_argument("--smoke-theme", choices=("light", "dark", "contrast"), default="dark", help="its theme")
     parser.add_argument("--smoke-language", choices=("en", "zh_CN"), default="en", help="language of that picture")
     parser.add_argument("--smoke-prompt", metavar="TEXT", action="append", help="its question; more make a chat")
     parser.add_argument("--demo", action="store_true", help="replay the recorded demo; no model is loaded")
@@ -109,6 +113,7 @@ class Launcher(QObject):
     def hook(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         """An exception that reached Qt's event loop is shown, and the window stays."""
         details = "".join(traceback.format_exception(kind, error, trace))
+        log.error("An exception reached the event loop.\n%s", details)
         if sys.__stderr__ is not None:
             sys.__stderr__.write(details)
         self.window.notices.failed(fault_sentence(error), details)
@@ -138,7 +143,9 @@ def main(argv: list[str] | None = None, factory: EngineFactory = make_engine) ->
             model = "" if options.demo else options.model or "starter"
             return run(loaded, SettingsStore(Path(folder)), model, factory, smoke)
     store = SettingsStore()
-    return run(store.load(), store, "" if options.demo else options.model, factory)
+    with logging_to_file():
+        log.info("Specular begins.")
+        return run(store.load(), store, "" if options.demo else options.model, factory)
 
 
 def run(

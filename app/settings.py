@@ -201,6 +201,7 @@ class AppSettings:
                 ("system", QT_TRANSLATE_NOOP("Settings", "System")),
                 ("light", QT_TRANSLATE_NOOP("Settings", "Light")),
                 ("dark", QT_TRANSLATE_NOOP("Settings", "Dark")),
+                ("contrast", QT_TRANSLATE_NOOP("Settings", "High contrast")),
             ),
             simple=True,
         ),

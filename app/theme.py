@@ -36,6 +36,9 @@ PX_TEXT = 15
 CJK_FAMILIES = ("Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsoft YaHei")
 
 
+FOLLOWING = ("system", "contrast")
+
+
 def active(app: QApplication | None = None) -> Theme:
     """The theme in force; before `apply`, the one that fits the desktop."""
     app = app or _application()
@@ -44,18 +47,21 @@ def active(app: QApplication | None = None) -> Theme:
 
 
 def apply(app: QApplication, name: str) -> Theme:
-    """Set style, palette, font and stylesheet. name: "system" (follows the desktop), or a name of `THEMES`."""
-    schemes = {"system": Qt.ColorScheme.Unknown, "light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}
-    wanted = THEMES.get(name)
+    """Set style, palette, font and stylesheet.
+
+    name: "system" (follows the desktop), "contrast" (follows it too, in high contrast), or a name of `THEMES`. Raises
+    KeyError for any other.
+    """
+    wanted = None if name in FOLLOWING else THEMES[name]
+    scheme = Qt.ColorScheme.Unknown
     if wanted is not None:
         scheme = Qt.ColorScheme.Dark if wanted.dark else Qt.ColorScheme.Light
-    else:
-        scheme = schemes[name]
     keeper = app.findChild(_Keeper, "themeKeeper", Qt.FindChildOption.FindDirectChildrenOnly) or _Keeper(app)
     keeper.follows = False
     app.styleHints().setColorScheme(scheme)
     keeper.follows = wanted is None
-    theme = wanted or _of_desktop(app)
+    keeper.contrast = name == "contrast"
+    theme = wanted or _of_desktop(app, contrast=keeper.contrast)
     keeper.dress(theme)
     return theme
 
@@ -66,7 +72,7 @@ class _Keeper(QObject):
     def __init__(self, app: QApplication) -> None:
         super().__init__(app)
         self.setObjectName("themeKeeper")
-        self.follows = False
+        self.follows = self.contrast = False
         self._app = app
         self._images = QTemporaryDir()
         app.styleHints().colorSchemeChanged.connect(self._on_scheme)
@@ -83,7 +89,7 @@ class _Keeper(QObject):
 
     def _on_scheme(self, _scheme: Qt.ColorScheme) -> None:
         if self.follows:
-            self.dress(_of_desktop(self._app))
+            self.dress(_of_desktop(self._app, contrast=self.contrast))
 
 
 def _application() -> QApplication | None:
@@ -91,15 +97,22 @@ def _application() -> QApplication | None:
     return app if isinstance(app, QApplication) else None
 
 
-def _of_desktop(app: QApplication | None) -> Theme:
+def _of_desktop(app: QApplication | None, *, contrast: bool = False) -> Theme:
     if app is None:
         return LIGHT
-    dark = app.styleHints().colorScheme() == Qt.ColorScheme.Dark
+    dark = _is_dark(app)
     accessibility = getattr(app.styleHints(), "accessibility", None)  # Qt 6.10 and newer
     preference = getattr(Qt, "ContrastPreference", None)
     if accessibility and preference and accessibility().contrastPreference() == preference.HighContrast:
+        contrast = True
+    if contrast:
         return HIGH_CONTRAST_DARK if dark else HIGH_CONTRAST_LIGHT
     return DARK if dark else LIGHT
+
+
+def _is_dark(app: QApplication) -> bool:
+    """Whether the desktop's windows are dark."""
+    return app.styleHints().colorScheme() == Qt.ColorScheme.Dark
 
 
 def palette(theme: Theme) -> QPalette:

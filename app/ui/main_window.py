@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QCloseEvent, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget
 
 from app.budget_controller import BudgetController
@@ -30,6 +30,7 @@ from app.states import Command, HostState, is_legal
 from app.theme import SPACING_WIDE, active, apply
 from app.token_cards import TokenCards
 from app.ui.cockpit_place import CockpitPlace
+from app.ui.commands import CHATS, REPLY, WINDOW, Commands
 from app.ui.composer import Composer
 from app.ui.conversation_view import ConversationView, centred
 from app.ui.job_panes import JobPanes
@@ -41,6 +42,7 @@ from app.ui.panel import beside, stacked
 from app.ui.side_bar import SideBar
 from app.ui.status_line import StatusLine
 from app.ui.top_bar import TopBar
+from app.window_commands import WindowCommands
 from engine.files import starter
 from engine.files.paths import data_dir
 from engine.records import ModelInfo
@@ -80,6 +82,7 @@ class MainWindow(QMainWindow):
         self._settings = settings
         self._painted = False
         self._wide = True
+        self.commands = Commands(self)
         self.side_bar = SideBar()
         self.top_bar = TopBar()
         self.view = ConversationView()
@@ -114,21 +117,15 @@ class MainWindow(QMainWindow):
 
     def _make_actions(self) -> None:
         """Every command with a key is an action of the window, so that it works wherever the focus is."""
-        self.new_action = self._action(self.tr("New chat"), "Ctrl+N", self.new_chat)
-        self.search_action = self._action(self.tr("Search chats"), "Ctrl+K", self.begin_search)
-        self.sidebar_action = self._action(self.tr("Show or hide the chats"), "Ctrl+B", self.toggle_sidebar)
-        self.cockpit_action = self._action(self.tr("Show or hide the cockpit"), "Ctrl+J", self.toggle_cockpit)
-        self.settings_action = self._action(self.tr("Settings"), "Ctrl+,", self.toggle_settings)
-        self.escape_action = self._action(self.tr("Stop, or back to the chat"), "Esc", self._on_escape)
-        self.quit_action = self._action(self.tr("Quit"), "Ctrl+Q", self.close)
-
-    def _action(self, words: str, keys: str, slot: Callable[[], object]) -> QAction:
-        action = QAction(words, self)
-        action.setShortcut(QKeySequence(keys))
-        action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
-        action.triggered.connect(slot)
-        self.addAction(action)
-        return action
+        add = self.commands.add
+        self.new_action = add(CHATS, self.tr("New chat"), self.new_chat, "Ctrl+N")
+        self.search_action = add(CHATS, self.tr("Search chats"), self.begin_search, "Ctrl+K")
+        self.sidebar_action = add(WINDOW, self.tr("Show or hide the chats"), self.toggle_sidebar, "Ctrl+B")
+        self.cockpit_action = add(WINDOW, self.tr("Show or hide the cockpit"), self.toggle_cockpit, "Ctrl+J")
+        self.settings_action = add(WINDOW, self.tr("Settings"), self.toggle_settings, "Ctrl+,")
+        self.escape_action = add(REPLY, self.tr("Stop, or back to the chat"), self._on_escape, "Esc")
+        self.quit_action = add(WINDOW, self.tr("Quit"), self.close, "Ctrl+Q")
+        self.more_commands = WindowCommands(self, self._host, self._settings)
 
     def _connect(self) -> None:
         host, chip = self._host, self.top_bar.chip

@@ -176,6 +176,7 @@ class _ChipButton(QPushButton):
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._bar.setFixedHeight(4)
+        self._bar.setAccessibleName(self.tr("Progress of the load"))
         self._chevron = QLabel()
         self._drawn = ""
         words = QHBoxLayout()

@@ -396,6 +396,60 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     </message>
 </context>
 <context>
+    <name>CommandPalette</name>
+    <message>
+        <source>Commands</source>
+        <translation>命令</translation>
+    </message>
+    <message>
+        <source>Type a command</source>
+        <translation>输入命令</translation>
+    </message>
+</context>
+<context>
+    <name>Commands</name>
+    <message>
+        <source>Chats</source>
+        <translation>对话</translation>
+    </message>
+    <message>
+        <source>Reply</source>
+        <translation>回复</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Window</source>
+        <translation>窗口</translation>
+    </message>
+    <message>
+        <source>Tokens of a reply</source>
+        <translation>回复中的词元</translation>
+    </message>
+    <message>
+        <source>The token before</source>
+        <translation>上一个词元</translation>
+    </message>
+    <message>
+        <source>The token after</source>
+        <translation>下一个词元</translation>
+    </message>
+    <message>
+        <source>The cycle before</source>
+        <translation>上一个周期</translation>
+    </message>
+    <message>
+        <source>The cycle after</source>
+        <translation>下一个周期</translation>
+    </message>
+    <message>
+        <source>Open the token&apos;s card</source>
+        <translation>打开词元卡片</translation>
+    </message>
+</context>
+<context>
     <name>ComparePane</name>
     <message>
         <source>Compare with plain decoding</source>
@@ -1198,6 +1252,45 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     <message>
         <source>draft</source>
         <translation>草稿</translation>
+    </message>
+</context>
+<context>
+    <name>LogPane</name>
+    <message>
+        <source>Log</source>
+        <translation>日志</translation>
+    </message>
+    <message>
+        <source>End of the log</source>
+        <translation>日志末尾</translation>
+    </message>
+    <message>
+        <source>Copy diagnostics</source>
+        <translation>复制诊断信息</translation>
+    </message>
+    <message>
+        <source>Versions, machine, model, settings and the log&apos;s end, without names and folders of yours</source>
+        <translation>版本、机器、模型、设置和日志末尾，不含你的名字和文件夹</translation>
+    </message>
+    <message>
+        <source>Open folder</source>
+        <translation>打开文件夹</translation>
+    </message>
+    <message>
+        <source>Read again</source>
+        <translation>重新读取</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Nothing has been logged.</source>
+        <translation>还没有日志。</translation>
+    </message>
+    <message>
+        <source>Copied.</source>
+        <translation>已复制。</translation>
     </message>
 </context>
 <context>
@@ -2411,6 +2504,10 @@ A draft pays while its chance is above its cost at the present speed (the dashed
         <translation>深色</translation>
     </message>
     <message>
+        <source>High contrast</source>
+        <translation>高对比度</translation>
+    </message>
+    <message>
         <source>Language</source>
         <translation>语言</translation>
     </message>
@@ -2527,6 +2624,17 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     <message>
         <source>Groups of settings</source>
         <translation>设置分组</translation>
+    </message>
+</context>
+<context>
+    <name>ShortcutsSheet</name>
+    <message>
+        <source>Keyboard shortcuts</source>
+        <translation>键盘快捷键</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
     </message>
 </context>
 <context>
@@ -3211,10 +3319,84 @@ decoding gives, token for token, and a sampled reply has exactly the full model&
     </message>
 </context>
 <context>
+    <name>WindowCommands</name>
+    <message>
+        <source>Replay the last reply</source>
+        <translation>回放最后一条回复</translation>
+    </message>
+    <message>
+        <source>Export a report of the last reply…</source>
+        <translation>导出最后一条回复的报告…</translation>
+    </message>
+    <message>
+        <source>Open a model folder…</source>
+        <translation>打开模型文件夹…</translation>
+    </message>
+    <message>
+        <source>Open a GGUF file…</source>
+        <translation>打开 GGUF 文件…</translation>
+    </message>
+    <message>
+        <source>Load the starter model</source>
+        <translation>加载入门模型</translation>
+    </message>
+    <message>
+        <source>Unload the model</source>
+        <translation>卸载模型</translation>
+    </message>
+    <message>
+        <source>Prove it: compare with plain decoding…</source>
+        <translation>对比验证：与普通解码比较…</translation>
+    </message>
+    <message>
+        <source>Calibrate the draft…</source>
+        <translation>校准草稿…</translation>
+    </message>
+    <message>
+        <source>Watch the demo</source>
+        <translation>观看演示</translation>
+    </message>
+    <message>
+        <source>Open a replay…</source>
+        <translation>打开回放…</translation>
+    </message>
+    <message>
+        <source>Light or dark theme</source>
+        <translation>浅色或深色主题</translation>
+    </message>
+    <message>
+        <source>Commands</source>
+        <translation>命令</translation>
+    </message>
+    <message>
+        <source>Keyboard shortcuts</source>
+        <translation>键盘快捷键</translation>
+    </message>
+    <message>
+        <source>Show the log</source>
+        <translation>显示日志</translation>
+    </message>
+    <message>
+        <source>Copy diagnostics</source>
+        <translation>复制诊断信息</translation>
+    </message>
+    <message>
+        <source>The diagnostics are in the clipboard.</source>
+        <translation>诊断信息已放入剪贴板。</translation>
+    </message>
+</context>
+<context>
     <name>_Body</name>
     <message>
         <source>Your message</source>
         <translation>你的消息</translation>
+    </message>
+</context>
+<context>
+    <name>_ChipButton</name>
+    <message>
+        <source>Progress of the load</source>
+        <translation>加载进度</translation>
     </message>
 </context>
 <context>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -99,8 +100,13 @@ def test_the_engine_is_made_only_after_the_first_paint(qtbot: QtBot, installed: 
 
 
 def test_a_fault_in_the_event_loop_is_shown_and_the_window_stays(
-    qtbot: QtBot, installed: None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    qtbot: QtBot,
+    installed: None,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level(logging.ERROR)  # it goes to the log too
     launcher = Launcher(FakeEngine, SettingsStore(tmp_path), Loaded(AppSettings()), None)
     launcher.window.show()
     error = KeyError("lost")

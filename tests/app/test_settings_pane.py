@@ -224,6 +224,7 @@ def test_segments_say_their_setting_to_screen_readers(pane: SettingsPane) -> Non
         "Theme: System",
         "Theme: Light",
         "Theme: Dark",
+        "Theme: High contrast",
     }
 
 

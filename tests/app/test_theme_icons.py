@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
@@ -90,3 +91,19 @@ def test_primary_button_is_painted_in_the_accent(qapp: QApplication, qtbot: QtBo
     button.resize(120, 32)
     qtbot.addWidget(button)
     assert button.grab().toImage().pixelColor(12, 16).name() == theme.LIGHT.accent_bg.lower()
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_high_contrast_is_light_or_dark_as_the_desktop_is(
+    qapp: QApplication, dark: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try:
+        monkeypatch.setattr(theme, "_is_dark", lambda _: not dark)
+        theme.apply(qapp, "contrast")
+        assert not theme.active().washes and theme.active().dark is not dark
+        monkeypatch.setattr(theme, "_is_dark", lambda _: dark)
+        qapp.styleHints().colorSchemeChanged.emit(Qt.ColorScheme.Unknown)  # the desktop changes
+        assert theme.active().name == ("high-contrast-dark" if dark else "high-contrast-light")
+        assert contrast(theme.active().text, theme.active().raised) >= 7
+    finally:
+        theme.apply(qapp, "light")

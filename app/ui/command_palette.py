@@ -7,13 +7,13 @@ from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import QDialog, QLineEdit, QListWidgetItem, QStyleOptionViewItem, QVBoxLayout, QWidget
 
 from app.theme import PX_CAPTION, SPACING_BLOCK, SPACING_PART, active, ui_font
+from app.ui.chat_list import ChatDelegate, RowList
 from app.ui.commands import Command, Commands
-from app.ui.side_bar import RowDelegate, RowList
 
 WIDTH, HEIGHT = 480, 360
 TOP = 72
 ROW_HEIGHT = 30
-COMMAND, KEYS = Qt.ItemDataRole.UserRole + 16, Qt.ItemDataRole.UserRole + 17
+KEYS = Qt.ItemDataRole.UserRole + 17
 MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 
@@ -36,7 +36,7 @@ def match(words: str, wanted: str) -> int | None:
     return 1000 + place
 
 
-class CommandDelegate(RowDelegate):
+class CommandDelegate(ChatDelegate):
     """A row with the command's keys at its right."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
@@ -63,6 +63,7 @@ class CommandPalette(QDialog):
         self.setWindowTitle(self.tr("Commands"))
         self._commands = commands
         self._possible: list[Command] = []
+        self._listed: list[Command] = []
         self.field = QLineEdit()
         self.field.setPlaceholderText(self.tr("Type a command"))
         self.field.setAccessibleName(self.tr("Type a command"))
@@ -95,16 +96,17 @@ class CommandPalette(QDialog):
 
     def names(self) -> list[str]:
         """What is listed."""
-        return [self.list.item(row).data(COMMAND).action.text() for row in range(self.list.count())]
+        return [command.action.text() for command in self._listed]
 
     @Slot(str)
     def _filter(self, wanted: str) -> None:
         fits = [(match(command.action.text(), wanted), command) for command in self._possible]
+        fitting = sorted(((fit, command) for fit, command in fits if fit is not None), key=lambda pair: pair[0])
+        self._listed = [command for _, command in fitting]
         self.list.clear()
-        for _, command in sorted(((fit, c) for fit, c in fits if fit is not None), key=lambda pair: pair[0]):
+        for command in self._listed:
             keys = command.action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
             item = QListWidgetItem(command.action.text())
-            item.setData(COMMAND, command)
             item.setData(KEYS, keys)
             item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{command.action.text()} {keys}".strip())
             self.list.addItem(item)
@@ -112,11 +114,11 @@ class CommandPalette(QDialog):
 
     @Slot()
     def _run(self) -> None:
-        item = self.list.currentItem()
-        if item is not None:
-            command: Command = item.data(COMMAND)
+        row = self.list.currentRow()
+        if 0 <= row < len(self._listed):
+            action = self._listed[row].action
             self.accept()
-            command.action.trigger()
+            action.trigger()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """The arrows move in the list while the cursor is in the field."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QFont, QHideEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
@@ -9,6 +11,7 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QToolButton,
 from app.icons import icon
 from app.theme import PX_LABEL, SPACING_INNER, SPACING_PART, active, is_theme_change, ui_font
 from app.ui.panel import ElidedLabel, ToneLabel
+from app.widgets.abstract import AbstractWidget
 
 CHEVRON = 12
 SIDE_BY_SIDE = 40  # average characters that must fit for two plots beside each other
@@ -87,7 +90,7 @@ class Headline(QWidget):
         self.detail.setVisible(bool(detail))
 
 
-class Section(QWidget):
+class Section(QWidget, metaclass=AbstractWidget):
     """Folded until `set_open`; what it shows is built when it is first unfolded.
 
     folded(key, bool) when the user folds or unfolds it; shown_changed() when its content comes or goes.
@@ -130,9 +133,9 @@ class Section(QWidget):
         """Whether its content is on screen (or would be after scrolling)."""
         return self.open and self.isVisible()
 
+    @abstractmethod
     def build(self) -> None:
         """Make what it shows; called once."""
-        raise NotImplementedError
 
     def set_open(self, is_open: bool) -> None:
         """Unfold or fold it."""

@@ -27,6 +27,7 @@ class GrowingText(QTextEdit):
         self._reply = ReplyDocument(self)
         self._live = False
         self._stale_width = False
+        self._least_height = 0
         self._set_up()
 
     def _set_up(self) -> None:
@@ -99,6 +100,7 @@ class GrowingText(QTextEdit):
 
     def _follow_height(self, size: QSizeF) -> None:
         height = math.ceil(size.height()) + 2 * token_paint.OVERHANG  # room for the last line's underline
+        height = max(height, self._least_height)
         if height != self.height():
             self.setFixedHeight(height)
 

@@ -6,6 +6,7 @@ Importing this imports numpy and pyqtgraph; nothing that the first paint needs m
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +16,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPen, QResizeEvent
 from PySide6.QtWidgets import QGraphicsGridLayout, QGraphicsItem, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.theme import PX_TICK, Theme, active, is_theme_change, ui_font
+from app.widgets.abstract import AbstractWidget
 
 HEIGHT = 104
 LEFT, BOTTOM, TOP = 26, 16, 6
@@ -39,7 +41,7 @@ def line(theme: Theme, role: str, *, dashed: bool = False) -> QPen:
     return pen
 
 
-class PlotFrame(QWidget):
+class PlotFrame(QWidget, metaclass=AbstractWidget):
     """A view with fixed axes, hairlines at the ticks, and words in the middle while there is nothing to show.
 
     Subclasses add their items in `__init__`, colour them in `dress` (called for every theme) and say in `summary` what
@@ -146,9 +148,9 @@ class PlotFrame(QWidget):
             self._calls = 0
             self.setAccessibleDescription(self.empty_words or self.summary())
 
+    @abstractmethod
     def summary(self) -> str:
         """What the plot shows, in a sentence."""
-        raise NotImplementedError
 
     def dress(self, theme: Theme) -> None:
         """Take the colours of a theme."""

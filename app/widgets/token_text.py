@@ -6,6 +6,7 @@ for the exposed lines only. A rejected guess is struck through and fades to a ti
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,8 @@ from app.widgets.token_words import describe
 from engine.records import CycleEvent, Opening
 
 _TICK_MS = 40
+AT_ONCE = 400  # cycles that are set anew in one go; of a longer reply the rest follows in slices
+SLICE_SECONDS = 0.006
 
 
 class TokenText(GrowingText):
@@ -42,6 +45,9 @@ class TokenText(GrowingText):
         self._clock = clock
         self.marks = MarkCache()
         self._events: list[CycleEvent] = []
+        self._laid = 0  # of them are in the document; the others wait for their slice
+        self._waiting_tail = ""
+        self._hurried = False
         self._ghosts = Ghosts(self._reply)
         self._tinted = True
         self._opening = Opening((), ())
@@ -53,6 +59,8 @@ class TokenText(GrowingText):
         self._timer = QTimer(self)
         self._timer.setInterval(_TICK_MS)
         self._timer.timeout.connect(self.fade)
+        self._slices = QTimer(self)
+        self._slices.timeout.connect(self._lay_slice)
 
     # Content
 
@@ -62,15 +70,21 @@ class TokenText(GrowingText):
 
     def append_cycles(self, events: Iterable[CycleEvent]) -> None:
         """Add several cycles with one layout."""
+        self._events.extend(events)
+        if not self.relaying:
+            self._lay(len(self._events))
+
+    def _lay(self, most: int, deadline: float = math.inf) -> None:
+        """Put up to `most` cycles into the document, with one layout."""
         with self._appending():
-            for event in events:
-                self._append(event)
+            most = min(len(self._events), self._laid + most)
+            while self._laid < most and time.perf_counter() < deadline:
+                self._append(self._events[self._laid], self._laid)
+                self._laid += 1
         self._run_timer()
         self._update_caret()
 
-    def _append(self, event: CycleEvent) -> None:
-        number = len(self._events)
-        self._events.append(event)
+    def _append(self, event: CycleEvent, number: int) -> None:
         for place, (state, piece) in enumerate(zip(event.record.emitted_states, event.pieces, strict=True)):
             if event.ghosts and place == event.record.agreed:  # in front of what came instead
                 self._ghosts.append(event, piece, number, self._clock())
@@ -86,7 +100,9 @@ class TokenText(GrowingText):
 
     def append_tail(self, text: str) -> None:
         """Add text that belongs to no cycle."""
-        if text:
+        if self.relaying:
+            self._waiting_tail += text
+        elif text:
             with self._appending():
                 self._reply.append(SpanKind.TAIL, text)
 
@@ -99,15 +115,18 @@ class TokenText(GrowingText):
         self.viewport().update()
 
     def _empty(self, raw: bool) -> None:
+        self._slices.stop()
         self._reply.restart(raw=raw)
         self.marks = MarkCache()
         self._events.clear()
+        self._laid, self._waiting_tail, self._least_height = 0, "", 0
         self._ghosts.clear()
         self._run_timer()
 
     def set_hurried(self, hurried: bool) -> None:
         """While hurried, a rejected guess that is not kept is a tick at once: turning many later takes long."""
-        self._ghosts.hurried = hurried
+        self._hurried = hurried
+        self._ghosts.hurried = hurried or self.relaying
 
     def settle_ghosts(self) -> None:
         """Fading guesses become ticks at once."""
@@ -133,19 +152,57 @@ class TokenText(GrowingText):
         if raw == self._reply.raw:
             return
         tail = "".join(t for t, k in zip(self.spans.texts, self.spans.kinds, strict=True) if k is SpanKind.TAIL)
-        events, opening, live, height = list(self._events), self._opening, self._live, self.height()
+        tail += self._waiting_tail
+        events, opening, height, live = list(self._events), self._opening, self.height(), self._live
         self._live = self._stale_width = False
-        hurried, self._ghosts.hurried = self._ghosts.hurried, True
+        self._ghosts.hurried = True
         self._empty(raw)
+        self._least_height = height  # the conversation does not jump while the text comes back
         if opening.ids:
             self.append_opening(opening)
-        self.append_cycles(events)
+        self._live, self._waiting_tail = live, tail
+        self._events.extend(events)
+        self._lay(AT_ONCE)
+        if self._laid < len(self._events):
+            self._slices.start(0)
+        else:
+            self._relaid()
+        self.viewport().update()
+
+    @property
+    def relaying(self) -> bool:
+        """Whether a long reply is still being set anew, slice by slice."""
+        return self._slices.isActive()
+
+    def _lay_slice(self) -> None:
+        self._lay(len(self._events), time.perf_counter() + SLICE_SECONDS)
+        if self._laid == len(self._events):
+            self._relaid()
+
+    def _relaid(self) -> None:
+        """All cycles are there again: what came after them follows, and the height is that of the text."""
+        self._slices.stop()
+        self._ghosts.hurried = self._hurried
+        tail, self._waiting_tail = self._waiting_tail, ""
         self.append_tail(tail)
-        self._ghosts.hurried, self._live = hurried, live
-        if not live:
+        if not self._live:
             self._reply.finish()
+        height, self._least_height = self.height(), 0
+        self._follow_height(self._reply.size())
         self._announce_height(height)
         self.viewport().update()
+
+    def set_live(self, live: bool) -> None:
+        """See GrowingText. A reply that is being set anew is finished when all of it is there."""
+        if self.relaying:
+            self._live = live
+        else:
+            super().set_live(live)
+
+    def source_text(self) -> str:
+        """See GrowingText; what is still to be set anew counts."""
+        waiting = self._events[self._laid :]
+        return super().source_text() + "".join("".join(event.pieces) for event in waiting) + self._waiting_tail
 
     def set_tinted(self, tinted: bool) -> None:
         """Show or hide the marks; the text stays where it is."""
@@ -255,7 +312,7 @@ class TokenText(GrowingText):
                 token_paint.paint_fade(painter, mark.rect, share**2, theme)
             elif mark.first in self._ghosts.ticks and self._tinted:
                 token_paint.paint_tick(painter, mark.rect, theme)
-        if self._current is not None:
+        if self._current is not None and self._current < len(self.spans):
             token_paint.paint_token_outline(painter, QRectF(self.token_rect(self._current)), theme)
         token_paint.paint_cycle_outline(painter, [m for m in marks if m.cycle == self._selected_cycle], theme)
         if self._live:

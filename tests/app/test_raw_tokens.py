@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from PySide6.QtGui import QColor
@@ -10,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app import theme
+from app.ui.conversation_view import ConversationView
 from app.ui.reply_view import ReplyView
 from app.widgets.token_segments import LineKind, token_bounds
 from app.widgets.token_spans import SpanKind
@@ -163,3 +165,67 @@ def test_a_very_long_paragraph_goes_raw_and_back(qapp: QApplication, qtbot: QtBo
     view._raw.trigger()
     view.append(finished())
     assert view.source_text() == source + " more end"
+
+
+@pytest.fixture
+def long_view(qapp: QApplication, qtbot: QtBot) -> Iterator[ReplyView]:
+    """A reply of 20,000 tokens in a conversation."""
+    conversation = ConversationView()
+    qtbot.addWidget(conversation)
+    conversation.resize(800, 700)
+    conversation.show()
+    view = conversation.begin_reply()
+    view.append_many(list(long_reply(20_000)))
+    view.append(finished(tail=" the end"))
+    yield view
+    conversation.close()  # it has lived until here
+
+
+def test_a_reply_of_20000_tokens_goes_raw_in_slices_that_leave_the_window_alive(long_view: ReplyView) -> None:
+    view = long_view
+    source, height = view.source_text(), view.text.height()
+    gaps = [thread_seconds(view._raw.trigger)]
+    assert view.text.relaying and len(view.text.spans) < 10_000
+    assert view.source_text() == source and view.text.height() >= height, "nothing jumps or is lost meanwhile"
+    while view.text.relaying:
+        gaps.append(thread_seconds(QApplication.processEvents))
+    assert view.source_text() == source == view.text.spans.source()
+    assert len(gaps) > 10 and max(gaps) < 0.1, "seconds of this thread alone, with room for a slow machine"
+    assert view.text.height() != height, "it is as high as its text now"
+
+
+def thread_seconds(work: Callable[[], object]) -> float:
+    began = time.thread_time()
+    work()
+    return time.thread_time() - began
+
+
+def test_what_happens_while_slices_are_laid_is_there_at_the_end(qapp: QApplication, qtbot: QtBot) -> None:
+    view = ReplyView()
+    qtbot.addWidget(view)
+    view.resize(700, 400)
+    view.show()
+    view.append_many(list(long_reply(8_000)))
+    view.text.set_current(8_000)
+    view._raw.trigger()
+    assert view.text.relaying and len(view.text.spans) < 8_000
+    view.text.viewport().repaint()  # the ring's token is not there yet
+    view.append(cycle(999, [" more"], " end", [" no"]))
+    view.append(finished(tail=" tail"))
+    assert view.source_text().endswith(" more end tail")
+    qtbot.waitUntil(lambda: not view.text.relaying, timeout=10_000)
+    assert view.text.spans.source().endswith(" more end tail")
+    assert not view.text._live and len(view.text.cycles) == 1601
+
+
+def test_a_reply_that_is_emptied_or_turned_back_in_the_middle_is_whole(long_view: ReplyView, qtbot: QtBot) -> None:
+    view = long_view
+    source = view.source_text()
+    view._raw.trigger()
+    assert view.text.relaying
+    view._raw.trigger()
+    qtbot.waitUntil(lambda: not view.text.relaying, timeout=10_000)
+    assert not view.text._reply.raw and view.text.spans.source() == source
+    view._raw.trigger()
+    view.restart()
+    assert not view.text.relaying and view.source_text() == ""

@@ -123,6 +123,7 @@ class ChatBranches(QObject):
         if turn is not None and text != turn.user:
             if not self._chat.can_begin():
                 return  # the text stays in the editor
+            self._editor = None
             self._chat.ask_instead(turn, text)
         else:
             self._end_edit()

@@ -259,6 +259,7 @@ class ChatController(QObject):
         del chat.turns[chat.turns.index(turn) :]
         self.show_current()
         new = self.chats.ask(text)
+        self._composer.focus_input()
         self.shown.show_user(new)
         self.begin(new, asked=True, leaf=leaf)
 

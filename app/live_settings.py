@@ -15,7 +15,8 @@ SAVE_AFTER_MS = 400  # a slider sends many values: write once it rests
 
 
 class LiveSettings(QObject):
-    """Owner of the current `AppSettings`. changed(name, value) for each change; not_kept(sentence) at most once.
+    """Owner of the current `AppSettings`. changed(name, value) for each change; not_kept(sentence) at most once;
+    lent_changed() when the open chat lends others, or its values became the user's own.
 
     The open chat may lend its own values of some settings: they are in force, and changed in its stead, but the user's
     own values stay as they are and are the ones written.
@@ -23,6 +24,7 @@ class LiveSettings(QObject):
 
     changed = Signal(str, object)
     not_kept = Signal(str)
+    lent_changed = Signal()
 
     def __init__(self, store: SettingsStore, settings: AppSettings, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -64,12 +66,19 @@ class LiveSettings(QObject):
         for name in names():
             if getattr(before, name) != getattr(settings, name):
                 self.changed.emit(name, getattr(settings, name))
+        self.lent_changed.emit()
+
+    @property
+    def lends_otherwise(self) -> bool:
+        """Whether the open chat has other values than new chats begin with."""
+        return self._current != self._own
 
     @Slot()
     def keep_lent(self) -> None:
         """What is in force becomes the user's own: new chats begin with it."""
         self._own = self._current
         self._timer.start()
+        self.lent_changed.emit()
 
     @Slot()
     def reset(self) -> None:

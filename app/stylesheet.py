@@ -26,6 +26,7 @@ QPushButton[kind="primary"]:focus { border: 2px solid $text; }
 QPushButton[kind="primary"]:disabled { background: $raised; color: $text3; border-color: $raised; }
 QPushButton[kind="ghost"], QToolButton { background: transparent; border: 1px solid transparent; color: $text2; }
 QToolButton { padding: 5px; }
+QToolButton:disabled { border-color: transparent; }
 QToolButton:focus { padding: 4px; border: 2px solid $accent; }
 QPushButton[kind="ghost"]:hover, QToolButton:hover { background: $hover; color: $text; }
 QToolButton:checked { background: $raised; color: $text; }

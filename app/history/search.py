@@ -8,7 +8,7 @@ from app.history.rows import ChatRow, Hit, one_line
 
 MOST_HITS = 60
 MOST_MESSAGES = 400  # looked at, the newest first; a chat counts once
-BEFORE, AFTER = 28, 90  # characters of a message shown around what was found
+BEFORE, AFTER = 18, 90  # characters of a message shown around what was found
 
 
 def search(reader: Reader, query: str) -> list[Hit]:
@@ -67,6 +67,8 @@ def _around(text: str, words: list[str]) -> tuple[str, str, str]:
         return "", "", one_line(text, AFTER)
     at, word = min(places)
     start, end = max(0, at - BEFORE), at + len(word)
+    if start and (space := text.find(" ", start, at)) >= 0:
+        start = space + 1  # from the beginning of a word
     before = one_line(text[start:at] + "x", BEFORE + 2)[:-1]  # the x keeps the space before the match
     after = one_line("x" + text[end : end + AFTER], AFTER)[1:]
     return ("…" if start else "") + before, one_line(text[at:end], AFTER), after

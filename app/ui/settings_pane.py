@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from app.declaration import GROUPS, RECIPE
+from app.declaration import GROUPS, PROMPT, RECIPE, SAMPLING
 from app.draft_declarations import OWN_DIALS, missing_widths, usable
 from app.live_settings import LiveSettings
 from app.settings import declaration, names
@@ -16,6 +16,7 @@ from app.states import HostState
 from app.theme import PX_CONTROL, PX_LABEL, PX_TEXT, SPACING_PART, SPACING_TURN, SPACING_WIDE
 from app.ui.budget_editor import BudgetEditor
 from app.ui.calibration_row import CalibrationRow
+from app.ui.chat_scope import ChatScope
 from app.ui.panel import Panel, ToneLabel
 from app.ui.setting_editors import PathEditor, words
 from app.ui.setting_rows import Card, SettingRow
@@ -121,6 +122,8 @@ class SettingsPane(Panel):
         row.setSpacing(SPACING_PART)
         row.addWidget(ToneLabel(title, "text", PX_CONTROL, QFont.Weight.DemiBold))
         row.addWidget(self._word_beside(group, beside))
+        if group in (SAMPLING, PROMPT):
+            row.addWidget(ChatScope(self._settings))
         row.addStretch(1)
         row.addWidget(self._reset_of(group, title))
         rows: list[QWidget] = [self._row(name) for name in names() if declaration(name).group == group]

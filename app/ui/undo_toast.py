@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QTimer, Signal, Slot
 from PySide6.QtGui import QEnterEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.theme import RADIUS_CARD, active
 from app.ui.panel import ElidedLabel
@@ -12,7 +12,8 @@ from app.widgets.icon_button import IconButton, TextButton
 
 SHOWN_MS = 8000
 MARGIN = 12
-MOST_WIDTH = 360
+ABOVE = 40  # the status line
+WIDTH = 224  # as the side bar, so that it covers nothing else
 
 
 class UndoToast(QWidget):
@@ -30,12 +31,16 @@ class UndoToast(QWidget):
         self.undo_button.clicked.connect(self._undo)
         self.close_button = IconButton("close", self.tr("Dismiss"), self)
         self.close_button.clicked.connect(self.expire)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 8, 8, 8)
+        row = QHBoxLayout()
         row.setSpacing(8)
-        row.addWidget(self._words, 1)
         row.addWidget(self.undo_button)
+        row.addStretch(1)
         row.addWidget(self.close_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 10, 8, 8)
+        column.setSpacing(8)
+        column.addWidget(self._words)
+        column.addLayout(row)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(SHOWN_MS)
@@ -75,11 +80,9 @@ class UndoToast(QWidget):
             self.expired.emit()
 
     def _place(self) -> None:
-        words = self._words.fontMetrics().horizontalAdvance(self._words.text())
-        wanted = words + self.undo_button.sizeHint().width() + 72
-        width = min(MOST_WIDTH, wanted, self._window.width() - 2 * MARGIN)
+        width = min(WIDTH, self._window.width() - 2 * MARGIN)
         height = self.sizeHint().height()
-        self.setGeometry(MARGIN, self._window.height() - height - MARGIN, width, height)
+        self.setGeometry(MARGIN, self._window.height() - height - ABOVE, width, height)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize and self.isVisible():

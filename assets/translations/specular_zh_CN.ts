@@ -326,6 +326,21 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     </message>
 </context>
 <context>
+    <name>ChatScope</name>
+    <message>
+        <source>of the open chat</source>
+        <translation>属于当前对话</translation>
+    </message>
+    <message>
+        <source>Use for new chats</source>
+        <translation>也用于新对话</translation>
+    </message>
+    <message>
+        <source>New chats begin with these values; other chats keep their own</source>
+        <translation>新对话以这些值开始；其他对话保留各自的值</translation>
+    </message>
+</context>
+<context>
     <name>ChatShelf</name>
     <message>
         <source>This chat cannot be read.</source>

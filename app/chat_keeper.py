@@ -11,7 +11,7 @@ from PySide6.QtCore import QCoreApplication, QObject
 
 from app.chat_settings import fitting
 from app.chat_tree import Node
-from app.conversation import Chat, Reply, Turn
+from app.conversation import Chat, Reply, Said, Turn
 from app.history import packing
 from app.history.copying import CopyChat
 from app.history.operations import (
@@ -51,6 +51,7 @@ class ChatKeeper(QObject):
         super().__init__(parent)
         self._history = history
         self._made_here = count(FROM_HISTORY)
+        self._said = Said()
         self._made_elsewhere = count(-FROM_HISTORY, -1)
 
     # Writing
@@ -196,8 +197,16 @@ class ChatKeeper(QObject):
 
     def _prompt(self, chat: Chat, turn: Turn, request: dict[str, Any]) -> tuple[Any, ...]:
         system = request.get("system")
-        before = Chat(chat.chat_id, [*chat.turns[: chat.turns.index(turn)], Turn(turn.user)])
-        return tuple(before.messages(system if isinstance(system, str) else ""))
+        place, said = self._place_of(chat, turn), self._said
+        goes_on = 0 < said.count <= place and chat.turns[said.count - 1] is said.last
+        if not goes_on:
+            said = self._said = Said()
+        for earlier in chat.turns[said.count : place]:
+            said.add(earlier)
+        return said.before(turn.user, system if isinstance(system, str) else "")
+
+    def _place_of(self, chat: Chat, turn: Turn) -> int:
+        return len(chat.turns) - 1 - chat.turns[::-1].index(turn)
 
     def _end(self, reply: Reply, tail: str) -> Finished:
         """The end of a reply that has none of its own."""

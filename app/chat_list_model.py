@@ -113,16 +113,21 @@ class ChatListModel(QAbstractListModel):
         self._ids.discard(row.id)
 
     def _regroup(self) -> None:
+        self._entries = self._grouped(self._rows, None)
+
+    def _grouped(self, rows: list[ChatRow], before: ChatRow | None) -> list[ChatRow | int]:
+        """Rows with the headings among them, where they follow the row `before`."""
         entries: list[ChatRow | int] = []
-        group, today = -1, date.today()
+        today = date.today()
         limits = _midnight(today), _midnight(today - timedelta(days=1))
-        for row in self._rows:
+        group = -1 if before is None else _group(before, limits)
+        for row in rows:
             of_row = _group(row, limits)
             if of_row != group:
                 group = of_row
                 entries.append(group)
             entries.append(row)
-        self._entries = entries
+        return entries
 
     # Reading
 
@@ -188,13 +193,13 @@ class ChatListModel(QAbstractListModel):
         return self._more and not parent.isValid()
 
     def fetchMore(self, parent: Index) -> None:
-        before, shown = len(self._entries), self._entries
+        before = len(self._rows)
         self._take_page(self._last)
-        self._regroup()
-        if len(self._entries) > before:
-            self._entries, entries = shown, self._entries
-            self.beginInsertRows(QModelIndex(), before, len(entries) - 1)
-            self._entries = entries
+        new = self._grouped(self._rows[before:], self._rows[before - 1] if before else None)
+        if new:
+            first = len(self._entries)
+            self.beginInsertRows(QModelIndex(), first, first + len(new) - 1)
+            self._entries += new
             self.endInsertRows()
 
     def _title(self, row: ChatRow) -> str:

@@ -28,7 +28,7 @@ from app.ui.notices import Notices
 from app.ui.side_bar import SideBar
 from app.ui.undo_toast import UndoToast
 
-SEARCH_MS = 60  # after the last key
+SEARCH_MS = 40  # after the last key
 
 
 class ChatShelf(QObject):

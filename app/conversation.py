@@ -189,30 +189,48 @@ class Chat:
     def request(self, settings: AppSettings, info: ModelInfo | None) -> GenerateRequest:
         """The request for a reply to the last turn. Raises BadSetting as `GenerateRequest` does."""
         return GenerateRequest(
-            messages=tuple(self.messages(settings.system_prompt)),
+            messages=self.messages(settings.system_prompt),
             sampling=settings.sampling(),
             speculation=settings.speculating(info),
             max_new_tokens=settings.max_new_tokens,
             conversation=self.chat_id,
         )
 
-    def messages(self, system_prompt: str) -> Iterable[Message]:
+    def messages(self, system_prompt: str) -> tuple[Message, ...]:
         """The chat as alternating messages.
 
         A half reply counts as the assistant's turn. A question whose reply was stopped before its first word is put
         before the next question, so that nothing the user said is lost and the roles still alternate.
         """
-        if system_prompt.strip():
-            yield Message("system", system_prompt)
-        unanswered: list[str] = []
+        said = Said()
         for turn in self.turns[:-1]:
-            unanswered.append(turn.user or LOST)
-            if turn.reply is not None and turn.reply.text:
-                yield Message("user", "\n\n".join(unanswered))
-                yield Message("assistant", turn.reply.text)
-                unanswered.clear()
-        if self.turns:
-            yield Message("user", "\n\n".join([*unanswered, self.turns[-1].user]))
+            said.add(turn)
+        return said.before(self.turns[-1].user, system_prompt) if self.turns else ()
+
+
+@dataclass(slots=True, eq=False)
+class Said:
+    """Turns as messages, one after another, so that the prompts of a long chat need not each begin at its beginning."""
+
+    _messages: list[Message] = field(default_factory=list)
+    _unanswered: list[str] = field(default_factory=list)
+    last: Turn | None = None
+    count: int = 0
+
+    def add(self, turn: Turn) -> None:
+        """The next turn."""
+        self.last, self.count = turn, self.count + 1
+        self._unanswered.append(turn.user or LOST)
+        text = turn.reply.text if turn.reply is not None else ""
+        if text:
+            self._messages += (Message("user", "\n\n".join(self._unanswered)), Message("assistant", text))
+            self._unanswered.clear()
+
+    def before(self, question: str, system_prompt: str) -> tuple[Message, ...]:
+        """What a reply to this question would be asked with."""
+        system = (Message("system", system_prompt),) if system_prompt.strip() else ()
+        asked = Message("user", "\n\n".join([*self._unanswered, question]))
+        return (*system, *self._messages, asked)
 
 
 def short_title(text: str) -> str:

@@ -6,7 +6,7 @@ A `QIcon` keeps the colour it was made with; set icons anew on a theme change (`
 from __future__ import annotations
 
 from PySide6.QtCore import QByteArray, QSize, Qt
-from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
+from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap, QPixmapCache
 from PySide6.QtSvg import QSvgRenderer
 
 from app.svg import svg_source
@@ -23,6 +23,10 @@ def _scales() -> list[float]:
 def pixmap(name: str, color: str, size: int = BOX, scale: float = 1.0) -> QPixmap:
     """An icon drawn for `size` logical pixels at device pixel ratio `scale`."""
     pixels = round(size * scale)
+    key = f"icon {name} {color} {pixels} {scale}"
+    kept = QPixmap()
+    if QPixmapCache.find(key, kept):  # a long chat has hundreds of each
+        return kept
     result = QPixmap(QSize(pixels, pixels))
     result.fill(Qt.GlobalColor.transparent)
     painter = QPainter(result)
@@ -30,6 +34,7 @@ def pixmap(name: str, color: str, size: int = BOX, scale: float = 1.0) -> QPixma
     QSvgRenderer(QByteArray(svg_source(name, color))).render(painter)
     painter.end()
     result.setDevicePixelRatio(scale)
+    QPixmapCache.insert(key, result)
     return result
 
 

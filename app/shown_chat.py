@@ -11,7 +11,8 @@ from app.ui.conversation_view import ConversationView
 from app.ui.labels import reply_note
 from app.ui.reply_view import ReplyView
 
-SCREENS = 1.5  # of a chat that are built when it is opened
+SCREENS = 1.1  # of a chat that are built when it is opened
+PIECE = 0.4  # of a screen, that is built above when it is scrolled to
 MOST_AT_ONCE = 12  # turns
 
 
@@ -44,10 +45,10 @@ class ShownChat(QObject):
         self._view.hide_banner()
         self._replies.clear()
         turns = self._chats.current.turns
-        self._first = first = self._first_that_fills(turns)
-        self._view.set_has_earlier(first > 0)
+        self._first = first = self._first_that_fills(turns, SCREENS)
         for turn in turns[first:]:
             self._show_turn(turn)
+        self._view.set_has_earlier(first > 0)
 
     def show_user(self, turn: Turn, at: int | None = None) -> None:
         """Show a question, at the end or as the part number `at` of the view."""
@@ -71,9 +72,9 @@ class ShownChat(QObject):
         if turn.reply is not None:
             self.show_reply(turn, turn.reply, None if at is None else at + len(self._view.turns()) - before)
 
-    def _first_that_fills(self, turns: list[Turn]) -> int:
-        """The first of the last turns that fill the view, so far as can be told from their lengths."""
-        room = SCREENS * self._view.height()
+    def _first_that_fills(self, turns: list[Turn], screens: float) -> int:
+        """The first of the last turns that fill so many screens, so far as can be told from their lengths."""
+        room = screens * self._view.height()
         first = len(turns)
         while first > 0 and room > 0 and len(turns) - first < MOST_AT_ONCE:
             first -= 1
@@ -86,14 +87,15 @@ class ShownChat(QObject):
     def show_earlier(self) -> None:
         """Show some more of the chat above what is shown of it."""
         turns = self._chats.current.turns[: self._first]
-        first = self._first_that_fills(turns)
+        first = self._first_that_fills(turns, PIECE)
         if first == len(turns):
             return
         with self._view.keeping_place():
-            for turn in reversed(turns[first:]):
-                self._show_turn(turn, 0)
+            shown = len(self._view.turns())
+            for turn in turns[first:]:
+                self._show_turn(turn, len(self._view.turns()) - shown)
             self._first = first
-            self._view.set_has_earlier(first > 0)
+        self._view.set_has_earlier(first > 0)
 
     def go_to(self, message_id: int) -> None:
         """Scroll to a message of the open chat; first to the branch that it is in."""

@@ -28,6 +28,7 @@ QPushButton[kind="ghost"], QToolButton { background: transparent; border: 1px so
 QToolButton { padding: 5px; }
 QToolButton:disabled { border-color: transparent; }
 QToolButton:focus { padding: 4px; border: 2px solid $accent; }
+QToolButton[square="true"], QToolButton[square="true"]:focus { padding: 0; }
 QPushButton[kind="ghost"]:hover, QToolButton:hover { background: $hover; color: $text; }
 QToolButton:checked { background: $raised; color: $text; }
 QPushButton[kind="ghost"] { padding: 5px 8px; }

@@ -82,8 +82,8 @@ def set_apart(text: str) -> str:
     return _dense.sub(r" \1 ", text)
 
 
-def expression(query: str) -> str:
-    """What to ask the index for: every word of the query, the last of a run by its beginning. "" for nothing.
+def expression(query: str, *, beginnings: bool) -> str:
+    """What to ask the index for: every word of the query, or every word that begins like it. "" for nothing.
 
     A single letter says too little to be searched for in messages; a single Chinese character does not.
     """
@@ -93,5 +93,5 @@ def expression(query: str) -> str:
         letters = sum(1 for _ in _word.finditer(quiet))
         if letters == 0 or (letters == 1 and not _dense.search(quiet)):
             continue
-        terms.append(f'"{quiet}" *')
+        terms.append(f'"{quiet}"' + " *" * beginnings)
     return " AND ".join(terms)

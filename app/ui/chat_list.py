@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QContextMenuEvent, QFont, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtGui import QContextMenuEvent, QFont, QKeyEvent, QMouseEvent, QPainter, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
+    QHeaderView,
     QLineEdit,
     QListView,
     QListWidget,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
+    QTableView,
     QWidget,
 )
 
@@ -111,8 +113,11 @@ def more_rect(row: QRect) -> QRect:
     return QRect(row.right() - MORE_WIDTH + 4, row.center().y() - BOX // 2 + 1, BOX, BOX)
 
 
-class ChatList(QListView):
-    """Signals: chosen(chat_id) by click or Enter; menu_wanted(chat_id, QPoint on the screen)."""
+class ChatList(QTableView):
+    """Signals: chosen(chat_id) by click or Enter; menu_wanted(chat_id, QPoint on the screen).
+
+    A table of one column, because a QListView asks the model about every row whenever some are added.
+    """
 
     chosen = Signal(object)
     menu_wanted = Signal(object, QPoint)
@@ -125,11 +130,27 @@ class ChatList(QListView):
         quiet(self)
         self.setModel(model)
         self.setItemDelegate(ChatDelegate(self, menus=True))
+        self._make_list()
         self.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
         self.setAccessibleName(self.tr("Chats"))
         self.clicked.connect(self._on_clicked)
         model.modelAboutToBeReset.connect(self._remember_place)
         model.modelReset.connect(self._restore_place)
+
+    def _make_list(self) -> None:
+        self.horizontalHeader().hide()
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        self.horizontalHeader().setMinimumSectionSize(1)
+        rows = self.verticalHeader()
+        rows.hide()
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        rows.setMinimumSectionSize(1)
+        rows.setDefaultSectionSize(max(ROW_HEIGHT, self.fontMetrics().height() + 16))
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setCornerButtonEnabled(False)
+        self.setTabKeyNavigation(False)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
 
     def show_current(self, chat_id: int | None) -> None:
         """Select the open chat."""
@@ -171,6 +192,8 @@ class ChatList(QListView):
         delegate = self.itemDelegate()
         if is_theme_change(event) and isinstance(delegate, ChatDelegate):
             delegate.look_anew()
+            ground(self)
+            self.verticalHeader().setDefaultSectionSize(max(ROW_HEIGHT, self.fontMetrics().height() + 16))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         index = self.indexAt(event.position().toPoint())
@@ -199,14 +222,25 @@ class ChatList(QListView):
             super().keyPressEvent(event)
 
 
-def quiet(view: QListView) -> None:
+def ground(view: QAbstractItemView) -> None:
+    """The side colour, opaque: scrolling then moves pixels instead of painting every row again."""
+    palette = view.viewport().palette()
+    if palette.color(QPalette.ColorRole.Base) != active().color("side"):
+        palette.setColor(QPalette.ColorRole.Base, active().color("side"))
+        view.viewport().setPalette(palette)
+    view.viewport().setBackgroundRole(QPalette.ColorRole.Base)
+    view.viewport().setAutoFillBackground(True)
+
+
+def quiet(view: QAbstractItemView) -> None:
     """Without frame, on the side colour, all rows of one height."""
     view.setFrameShape(QFrame.Shape.NoFrame)
     view.setMouseTracking(True)
     view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-    view.viewport().setAutoFillBackground(False)
-    view.setUniformItemSizes(True)
+    if isinstance(view, QListView):
+        view.setUniformItemSizes(True)
+    ground(view)
     view.viewport().setAttribute(Qt.WidgetAttribute.WA_Hover)
 
 
@@ -217,3 +251,8 @@ class RowList(QListWidget):
         super().__init__(parent)
         quiet(self)
         self.setItemDelegate(ChatDelegate(self))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if is_theme_change(event):
+            ground(self)

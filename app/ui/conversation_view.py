@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from PySide6.QtCore import QEvent, QPoint, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFont, QPalette, QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
@@ -18,6 +18,7 @@ from app.widgets.user_bubble import UserBubble
 
 COLUMN_WIDTH = 720
 COLUMN_PADDING = 16
+EARLIER_MS = 50
 _NEAR_END = 4  # pixels from the end that still count as being there
 
 
@@ -35,6 +36,10 @@ class ConversationView(QWidget):
         self._following = True
         self._has_earlier = False
         self._placing = False
+        self._earlier = QTimer(self)  # what is seen is painted before what is not is built
+        self._earlier.setSingleShot(True)
+        self._earlier.setInterval(EARLIER_MS)
+        self._earlier.timeout.connect(self._want_earlier)
         self._turns: list[UserBubble | ReplyView] = []
         self._empty = _EmptyState(self)
         self._empty.suggestion_chosen.connect(self.suggestion_chosen)
@@ -121,6 +126,8 @@ class ConversationView(QWidget):
 
     def clear(self) -> None:
         """Back to the empty state."""
+        self._has_earlier = False
+        self._earlier.stop()
         for turn in self._turns:
             self._column.remove(turn)
         self._turns.clear()
@@ -146,6 +153,7 @@ class ConversationView(QWidget):
     def set_has_earlier(self, has: bool) -> None:
         """Whether there is more above what is shown; `earlier_wanted` asks for it when it is nearly scrolled to."""
         self._has_earlier = has
+        self._look_above()
 
     def likely_height(self, text: str) -> float:
         """About how high a message will be, without laying it out."""
@@ -168,6 +176,7 @@ class ConversationView(QWidget):
             self._placing = False
         bar.setValue(bar.maximum() - below)
         self._following = following
+        self._look_above()
         self._show_jump()
 
     def scroll_to(self, number: int) -> None:
@@ -203,7 +212,15 @@ class ConversationView(QWidget):
         self._following = value >= self._area.verticalScrollBar().maximum() - _NEAR_END
         self._show_jump()
         self.scrolled.emit()
-        if self._has_earlier and value < self._area.viewport().height():
+        self._look_above()
+
+    def _look_above(self) -> None:
+        near = self._area.verticalScrollBar().value() < self._area.viewport().height()
+        if near and self._has_earlier and self._turns and not self._earlier.isActive():
+            self._earlier.start()
+
+    def _want_earlier(self) -> None:
+        if self._has_earlier:
             self.earlier_wanted.emit()
 
     def _show_jump(self) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import (
     QAbstractListModel,
+    QEvent,
     QModelIndex,
     QObject,
     QPersistentModelIndex,
@@ -20,8 +21,8 @@ from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent, QPainter
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from app.history.rows import Hit
-from app.theme import PX_CAPTION, PX_CONTROL, RADIUS_CONTROL, SPACING_BLOCK, active, ui_font
-from app.ui.chat_list import quiet
+from app.theme import PX_CAPTION, PX_CONTROL, RADIUS_CONTROL, SPACING_BLOCK, active, is_theme_change, ui_font
+from app.ui.chat_list import ground, quiet
 
 Index = QModelIndex | QPersistentModelIndex
 HIT = int(Qt.ItemDataRole.UserRole)
@@ -133,6 +134,11 @@ class SearchList(QListView):
     def _on_clicked(self, index: QModelIndex) -> None:
         if index.isValid():
             self.chosen.emit(index.data(HIT))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if is_theme_change(event):
+            ground(self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):

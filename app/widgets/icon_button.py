@@ -26,7 +26,7 @@ class IconButton(QToolButton):
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
         self.setIconSize(QSize(BOX, BOX))
         self.setFixedSize(hit, hit)
-        self.setStyleSheet("padding: 0;")
+        self.setProperty("square", True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # the focus ring is for the keyboard
         self._set_icon()
 

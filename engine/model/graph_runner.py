@@ -12,13 +12,13 @@ import torch
 from engine.errors import BadSetting, SpecularError
 from engine.files.folder import ModelFolder
 from engine.kernels.triton.choose_tiles import choose_tiles
-from engine.kernels.triton.draft_memory import CODES_A_WORD, MAX_ROWS, DraftBuffers
-from engine.kernels.triton.draft_step import DraftKernels
+from engine.kernels.triton.draft_memory import CODES_A_WORD
 from engine.kernels.triton.judge import RANGE_UNIT
 from engine.kernels.triton.step import PROMPT_ROWS
 from engine.kernels.triton.wide_choice import WIDE_ROWS
 from engine.model.card_copy import CardCopy
-from engine.model.card_draft import KeptRows, four_bit_copy
+from engine.model.card_draft import four_bit_copy
+from engine.model.card_drafting import CardDrafting
 from engine.model.card_steps import CardMemory, CardSteps
 from engine.model.card_weights import CardWeights
 from engine.model.decode_graphs import GREEDY, DecodeGraphs, DraftReport, Judgement
@@ -74,8 +74,6 @@ class GraphRunner(TorchRunner):
         # A plan without a draft has no room for a copy; without one the controller finds that drafting does not pay.
         self._copies = packable and (plan is None or plan.draft > 0)
         self._steps: CardSteps | None = None  # until the base class has loaded, and while parts move
-        self._copy: CardCopy | None = None
-        self._kept: KeptRows | None = None
         recipe = recipe or Recipe(weight_bits=4 if self._copies else 16)
         try:
             super().__init__(folder, capacity, recipe, progress, cancelled, device, virtual_memory=virtual_memory)
@@ -85,7 +83,7 @@ class GraphRunner(TorchRunner):
                 self.kv.close()
                 raise
         except BaseException:
-            self._close_parts()
+            self._placed.close()
             raise
 
     def _make_ready(
@@ -103,6 +101,7 @@ class GraphRunner(TorchRunner):
         model = self._placed.fuse(self.config, self._weights, self._cache, self._cosine, self._sine)
         tiles, tuned = choose_tiles(shapes_of(self.config), self._embedding.dtype, self.device)
         self.kernels = f"Triton graphs ({'tuned' if tuned else 'default'} tiles)"
+        self._drafting = CardDrafting(self.config, self.device, self._always(), self._fill_copy)
         self._memory = CardMemory(self.config, model, tiles, self._cosine.shape[0], allowed, PROMPT_ROWS)
         self.chunk = PROMPT_ROWS
         # Range, position and token that the card's state stands at.
@@ -118,7 +117,8 @@ class GraphRunner(TorchRunner):
     @property
     def graphs(self) -> DecodeGraphs:
         """The captured steps."""
-        assert self._steps is not None  # parts do not move while steps run
+        if self._steps is None:  # parts do not move while steps run
+            raise SpecularError("Moving parts of the model failed, and so did the way back: load it again.")
         return self._steps.graphs
 
     @property
@@ -134,8 +134,8 @@ class GraphRunner(TorchRunner):
             self.kv.ensure(position + first + PROMPT_ROWS)
             part = tokens[first : min(first + PROMPT_ROWS, prompt)]
             self.graphs.read_prompt(position + first, part, self._range_units())
-        if self._kept is not None and prompt:
-            self._kept.meet(tokens[:prompt])
+        if self._drafting.kept is not None and prompt:
+            self._drafting.kept.meet(tokens[:prompt])
         if wanted == 0:
             self.graphs.synchronize()  # so that progress is honest and a stop comes soon
             return np.empty((0, self.config.vocabulary), np.float32)
@@ -149,7 +149,7 @@ class GraphRunner(TorchRunner):
         for first in range(0, len(tokens), widest):
             part = tokens[first : first + widest]
             self._begin(position + first, part)
-            if self._kept is not None:
+            if self._drafting.kept is not None:
                 self._memory.steps.logits[: len(part)].fill_(float("-inf"))
                 torch.cuda.current_stream().synchronize()
             self.graphs.run_draft(len(part))
@@ -160,8 +160,9 @@ class GraphRunner(TorchRunner):
     @property
     def decode_rows(self) -> int:  # type: ignore[override]
         """See Runner.decode_rows. Where weights are brought in for each pass, its rows cost nothing."""
-        waits = self._copy is not None and self._copy.stream is not None  # a long chain would cost too many steps
-        return WIDE_ROWS if self._placed.streams and self.graphs.greedy and not waits else MAX_DECODE_ROWS
+        drafts_wait = self._drafting.stream is not None  # a long chain would cost too many steps
+        wide = self._placed.streams and self.graphs.greedy and not drafts_wait
+        return WIDE_ROWS if wide else MAX_DECODE_ROWS
 
     @property
     def most_siblings(self) -> int:
@@ -252,15 +253,15 @@ class GraphRunner(TorchRunner):
 
     def release_copies(self, kept: Collection[int]) -> None:
         """See Runner.release_copies. The captured steps of the recipe in force keep theirs."""
-        if 4 not in kept and self._recipe.weight_bits != 4 and self._copy is not None:
-            self._copy.close()
-            self._copy, self.draft_bytes = None, 0
+        if 4 not in kept and self._recipe.weight_bits != 4:
+            self._drafting.release()
+            self.draft_bytes = 0
 
     def use_budget(self, budget: int | None, progress: Callable[[LoadProgress], None] = lambda _: None) -> None:
         """See Runner.use_budget."""
         if self.kv.reason is not None and self.kv.replying:
             raise SpecularError("Parts can move between replies only, because the KV cache is a plain tensor.")
-        draft = True if self._copy is not None else None if self._copies else False
+        draft = True if self._drafting.has_copy else None if self._copies else False
         found = self._planner.plan(budget, self._held(), draft=draft)
         if found.plan is not None and found.plan.streamed and self._copies and self._recipe.weight_bits == 16:
             raise BadSetting(
@@ -275,7 +276,7 @@ class GraphRunner(TorchRunner):
         with self.kv.scratch(), self.kv.anchored():  # what is captured runs once, on rows that nobody reads
             self._begin(0, (0,))
             self.graphs.synchronize()
-            self._ready, self._steps, self._kept = None, None, None
+            self._ready = self._steps = self._drafting.kept = None
             try:
                 self._arrange(found.plan, before.plan)
                 self._placement = found
@@ -304,10 +305,8 @@ class GraphRunner(TorchRunner):
             return lambda done, total: self._progress(LoadProgress(stage, done, total, 0, 0))
 
         self._placed.move(plan, self._weights, report("Moving layers"))
-        if self._copy is None:
-            return
         try:
-            self._copy.move(None if plan is None else plan.draft_placement, report("Moving the draft"))
+            self._drafting.move(plan, report("Moving the draft"))
         except BaseException:
             self._placed.move(before, self._weights, report("Moving layers back"))
             raise
@@ -323,49 +322,16 @@ class GraphRunner(TorchRunner):
         def progress(done: int, total: int) -> None:
             self._progress(LoadProgress("Capturing the draft", done, total, 0, 0))
 
-        assert self._steps is not None
+        assert self._steps is not None  # captured just before
         self._ready = None
-        b = self._memory.steps
-        if recipe.weight_bits == 16:
-            attention, mlp, whole = recipe.skipped_attention, recipe.skipped_mlp, self._steps.kernels
-            self.graphs.use_draft(
-                lambda rows, choice: whole.draft(attention, mlp, b.report, choice), 1, progress, self._placed.stream
-            )
-            self._kept = None
-            return
-        if self._copy is None:
-            self._copy = self._make_copy()
-            self.draft_bytes = self._copy.nbytes
-        kept, model = None, self._copy.model()
-        if recipe.reduced_vocabulary is not None and recipe.reduced_vocabulary < self.config.vocabulary:
-            kept = KeptRows(model, recipe.reduced_vocabulary, self._always())
-            model = kept.model
-        buffers = DraftBuffers(self.config, model, b.state, b.logits, b.report)
-        draft = DraftKernels(
-            self.config,
-            model,
-            buffers,
-            self._allowed,
-            skipped_attention=frozenset(recipe.skipped_attention),
-            skipped_mlp=frozenset(recipe.skipped_mlp),
-            window=recipe.kv_window or 0,
-            weights=self._copy.stream,
-        )
-        self.graphs.use_draft(draft.step, MAX_ROWS, progress, self._copy.stream)
-        self._kept = kept
+        self._drafting.capture(recipe, self._steps, self._memory, self.plan, progress)
+        self.draft_bytes = self._drafting.nbytes
 
-    def _make_copy(self) -> CardCopy:
-        """The four-bit copy, rounded by what a sample text needs. Raises LoadCancelled."""
-        plan = self._placement.plan
-        copy = CardCopy(None if plan is None else plan.draft_placement, self.device)
-        try:
-            complete = self._placed.with_output(self._placed.model())
-            inputs = self.sample_inputs(self._sample[: self.capacity])
-            copy.finish(four_bit_copy(complete, inputs, self._progress, self._cancelled, self._placed.whole, copy.take))
-        except BaseException:
-            copy.close()
-            raise
-        return copy
+    def _fill_copy(self, copy: CardCopy) -> None:
+        """Make the four-bit copy, rounded by what a sample text needs. Raises LoadCancelled."""
+        complete = self._placed.with_output(self._placed.model())
+        inputs = self.sample_inputs(self._sample[: self.capacity])
+        copy.finish(four_bit_copy(complete, inputs, self._progress, self._cancelled, self._placed.whole, copy.take))
 
     @property
     def plan(self) -> Plan | None:
@@ -375,24 +341,20 @@ class GraphRunner(TorchRunner):
     @property
     def transfers(self) -> Transfers:
         """See Runner.transfers. Passes waited for what they took beyond their kernels at the card's own speed."""
-        streamed = self._placed.brought_bytes + (0 if self._copy is None else self._copy.brought_bytes)
+        streamed = self._placed.brought_bytes + self._drafting.brought_bytes
         return Transfers(streamed, self._waited) if streamed else NONE
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences for people about what did not go as it should; nothing fails for it."""
-        return (*self._placed.notes, *(() if self._copy is None else self._copy.notes))
+        return (*self._placed.notes, *self._drafting.notes)
 
     def close(self) -> None:
         """See Runner.close."""
         self._steps = None
         super().close()
-        self._close_parts()
-
-    def _close_parts(self) -> None:
+        self._drafting.release()
         self._placed.close()
-        if self._copy is not None:
-            self._copy.close()
 
     def _begin(self, position: int, tokens: Sequence[int]) -> None:
         self.kv.ensure(position + self.decode_rows + MAX_DRAFT_ROWS)

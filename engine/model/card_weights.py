@@ -9,8 +9,8 @@ import torch
 
 from engine.files.config import ModelConfig
 from engine.kernels.triton.step_memory import FusedLayer, FusedModel
-from engine.model.fused import fuse, share_part
-from engine.offload.part_store import PartStore, part_bytes
+from engine.model.fused import fuse, joined_names, share_part
+from engine.offload.part_store import Blocks, PartStore, part_bytes
 from engine.offload.parts import ATTENTION, MLP, Part, part_index
 from engine.offload.pinned import require_ram
 from engine.offload.plan import Plan
@@ -23,14 +23,23 @@ NOWHERE = torch.empty(0)
 class CardWeights:
     """The matrices of the full model by a plan, which may change while it is loaded."""
 
-    def __init__(self, parts: Sequence[Part], plan: Plan | None, device: torch.device) -> None:
-        """plan: None has all parts on the card. Raises SpecularError where RAM is too short for what is streamed."""
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        plan: Plan | None,
+        device: torch.device,
+        files: Callable[[str], Tensor] | None = None,
+    ) -> None:
+        """plan: None has all parts on the card. files: a tensor by its name, where it can be read as often as it takes;
+        parts that RAM is too short for stay there. Without it that raises SpecularError."""
         self._parts, self._device = tuple(parts), device
         self._streamed = _streamed(plan)
         self._slots = 0 if plan is None else plan.slots
-        self._store = PartStore(device)
+        self._files = files
+        self._store = PartStore(device, None if files is None else self._in_files)
         self._skeleton: FusedModel | None = None  # the model without its parts
-        require_ram(sum(part_bytes((part.nbytes,)) for part in parts if part.index in self._streamed))
+        if files is None:
+            require_ram(sum(part_bytes((part.nbytes,)) for part in parts if part.index in self._streamed))
 
     @property
     def streams(self) -> bool:
@@ -65,7 +74,7 @@ class CardWeights:
         def place(index: int, matrices: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
             kept = self._store.put(index, matrices, streamed=index in self._streamed)
             share_part(weights, self._parts[index], kept)
-            return kept
+            return tuple(blocks[0] for blocks in kept)  # `_hollow` lets go of them
 
         return self._hollow(fuse(config, weights, caches, cosine, sine, place))
 
@@ -104,7 +113,7 @@ class CardWeights:
         """Have the parts lie by another plan; nothing may hold the model any more. Raises as PartStore.move."""
         streamed = _streamed(plan)
 
-        def moved(index: int, matrices: tuple[Tensor, ...]) -> None:
+        def moved(index: int, matrices: tuple[Blocks, ...]) -> None:
             share_part(weights, self._parts[index], matrices)
 
         self._store.stop()
@@ -127,6 +136,10 @@ class CardWeights:
     def close(self) -> None:
         """Give the host memory back."""
         self._store.close()
+
+    def _in_files(self, index: int) -> tuple[Blocks, ...]:
+        assert self._files is not None  # else nothing asks
+        return tuple(tuple(map(self._files, names)) for names in joined_names(self._parts[index]))
 
     @property
     def _has_output(self) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import torch
 
@@ -23,6 +24,23 @@ from engine.settings import Sampling
 
 GREEDY, SAMPLED = 0, 1  # how tokens are chosen: the best one; by settings
 DraftLaunch = Callable[[int, SampledChoice | None], None]  # rows, and how to choose tokens (None: the best)
+
+
+class Pass(Protocol):
+    """Something that can be queued on the current stream again and again."""
+
+    def replay(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A pass that is not captured."""
+
+    launch: Callable[[], None]
+
+    def replay(self) -> None:
+        """Launch its kernels."""
+        self.launch()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +103,7 @@ class DecodeGraphs:
             launches += [partial(kernels.full, rows, siblings=True) for rows in range(3, ROWS + 1)]
         self._range = range_units  # of the last state that was set, see judge.RANGE
         self._held: list[object] = [launches]  # graphs read and write memory that must live as long as they do
-        graphs = []
+        graphs: list[Pass] = []
         for number, launch in enumerate(launches):
             progress(number, len(launches))
             graphs.append(self.capture(launch, buffers, weights))
@@ -93,7 +111,7 @@ class DecodeGraphs:
         modes = 1 if sampled is None else 2
         self._fulls = [graphs[mode * ROWS : (mode + 1) * ROWS] for mode in range(modes)]
         self._with_siblings = dict(zip(range(3, ROWS + 1), graphs[modes * ROWS :], strict=False))
-        self._drafts: list[list[torch.cuda.CUDAGraph]] = []
+        self._drafts: list[list[Pass]] = []
         self.mode = mode
 
     @property
@@ -163,7 +181,7 @@ class DecodeGraphs:
         self.synchronize()
         self._ahead = None
         choices = [None] if self._sampled is None else [None, self._sampled]
-        drafts: list[list[torch.cuda.CUDAGraph]] = [[] for _ in choices]
+        drafts: list[list[Pass]] = [[] for _ in choices]
         for count in range(1, rows + 1):
             progress(count - 1, rows)
             for graphs, choice in zip(drafts, choices, strict=True):
@@ -295,7 +313,7 @@ class DecodeGraphs:
             taken=whole[judge.TAKEN] if siblings else 0,
         )
 
-    def replay_full(self, graph: torch.cuda.CUDAGraph, after: Callable[[], None] = lambda: None) -> None:
+    def replay_full(self, graph: Pass, after: Callable[[], None] = lambda: None) -> None:
         """Queue a full pass on the stream of the graphs, then `after` on it, then the parts that the next begins with.
 
         Those go on while the host, which waits for what `after` records, drafts.
@@ -307,9 +325,7 @@ class DecodeGraphs:
         self._replay(self._drafts[self.mode][rows - 1], self._draft_weights)
 
     @staticmethod
-    def _replay(
-        graph: torch.cuda.CUDAGraph, weights: WeightStream | None, after: Callable[[], None] = lambda: None
-    ) -> None:
+    def _replay(graph: Pass, weights: WeightStream | None, after: Callable[[], None] = lambda: None) -> None:
         if weights is not None:
             weights.wait()
         graph.replay()
@@ -317,10 +333,10 @@ class DecodeGraphs:
         if weights is not None:
             weights.prefetch()
 
-    def capture(
-        self, launch: Callable[[], None], buffers: StepBuffers, weights: WeightStream | None = None
-    ) -> torch.cuda.CUDAGraph:
+    def capture(self, launch: Callable[[], None], buffers: StepBuffers, weights: WeightStream | None = None) -> Pass:
         """Run once to compile and warm up, then capture. Writes the first rows of the range in use.
+
+        What cannot be captured is launched anew for every pass, kernel by kernel: the copies it waits for take longer.
 
         buffers: whose state the pass goes by. weights: what brings in parts for the pass.
         """
@@ -330,6 +346,8 @@ class DecodeGraphs:
             buffers.state[judge.RANGE] = self._range
             launch()
         self.stream.synchronize()
+        if weights is not None and not weights.captures:
+            return Launched(launch)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool, stream=self.stream):
             launch()

@@ -82,11 +82,21 @@ def unsupported(config: ModelConfig, dtype: torch.dtype, names: frozenset[str]) 
     return None
 
 
-def share_part(weights: dict[str, Tensor], part: Part, matrices: tuple[Tensor, ...]) -> None:
-    """Let a part's names in `weights` stand for its joined matrices, where these lie now."""
-    joined = {ATTENTION: (slice(0, 3), slice(3, 4)), MLP: (slice(0, -1), slice(-1, None))}
-    for names, matrix in zip(joined.get(part.kind, (slice(0, 1),)), matrices, strict=True):
-        _share(weights, list(part.tensors[names]), matrix)
+def share_part(weights: dict[str, Tensor], part: Part, matrices: tuple[tuple[Tensor, ...], ...]) -> None:
+    """Let a part's names in `weights` stand for its matrices where these lie now: joined, or in blocks of their own."""
+    for names, blocks in zip(joined_names(part), matrices, strict=True):
+        if len(blocks) == len(names):
+            weights.update(zip(names, blocks, strict=True))
+        else:
+            _share(weights, list(names), blocks[0])
+
+
+def joined_names(part: Part) -> tuple[tuple[str, ...], ...]:
+    """The names that each of a part's matrices is joined from."""
+    names = part.tensors
+    if part.kind == ATTENTION:
+        return names[:3], names[3:]
+    return (names[:-1], names[-1:]) if part.kind == MLP else (names,)
 
 
 def _placed(place: Place, number: int, layer: FusedLayer) -> FusedLayer:

@@ -69,7 +69,7 @@ class GraphRunner(TorchRunner):
         self._planner, self._asked = planner, budget
         self._placement, self._waited = planner.plan(budget), 0.0
         plan = self._placement.plan
-        self._placed = CardWeights(planner.parts, plan, torch.device(device))
+        self._placed = CardWeights(planner.parts, plan, torch.device(device), folder.tensor)
         self._streamed = self._placed.streamed_names
         # A plan without a draft has no room for a copy; without one the controller finds that drafting does not pay.
         self._copies = packable and (plan is None or plan.draft > 0)

@@ -1,4 +1,7 @@
-"""The parts of a model on a card: each at home on it, or in pinned host memory, from where it takes turns in slots."""
+"""The parts of a model on a card: each at home on it, in pinned RAM, or in the model's files where RAM is short.
+
+Those that are not on the card take turns in slots there.
+"""
 
 from __future__ import annotations
 
@@ -7,70 +10,95 @@ from dataclasses import dataclass
 
 import torch
 
-from engine.offload.pinned import PinnedBuffer, require_ram
+from engine.offload.pinned import PinnedBuffer, has_ram, require_ram
 from engine.offload.weight_stream import HostPart, WeightStream
 
 ALIGNMENT = 256  # bytes: matrices begin where kernels may read whole lines
 
 Tensor = torch.Tensor
-Moved = Callable[[int, tuple[Tensor, ...]], None]  # a part and its matrices where they lie now
+Blocks = tuple[Tensor, ...]  # the rows of one matrix, block after block
+Moved = Callable[[int, tuple[Blocks, ...]], None]  # a part, and its matrices where they lie now
+Files = Callable[[int], tuple[Blocks, ...]]  # a part's matrices as views of mapped files
 
 
 @dataclass(frozen=True, slots=True)
 class _Home:
-    """Where a part lies. buffer: the host memory that the matrices are views of; None on the card.
+    """Where a part lies. matrices: of one block each, but for those in files. starts: of each in the part's bytes.
 
-    starts: where each matrix begins in the part's bytes.
+    streamed: whether it is not on the card. buffer: the pinned memory, None where it lies elsewhere.
     """
 
-    matrices: tuple[Tensor, ...]
-    buffer: PinnedBuffer | None
+    matrices: tuple[Blocks, ...]
     starts: tuple[int, ...]
+    streamed: bool
+    buffer: PinnedBuffer | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes of the part in a slot."""
-        return self.starts[-1] + _padded(self.matrices[-1].nbytes)
+        return self.starts[-1] + _padded(_size(self.matrices[-1]))
+
+    @property
+    def in_files(self) -> bool:
+        """Whether it is read from files."""
+        return self.streamed and self.buffer is None
+
+    def whole(self) -> tuple[Tensor, ...]:
+        """The matrices, of one block each."""
+        return tuple(blocks[0] if len(blocks) == 1 else torch.cat(blocks) for blocks in self.matrices)
+
+    def host_part(self, index: int) -> HostPart:
+        """How it is brought in."""
+        if self.buffer is not None:
+            return HostPart(index, self.nbytes, ((0, self.buffer.data),), pinned=not self.buffer.note)
+        pieces: list[tuple[int, Tensor]] = []
+        for start, blocks in zip(self.starts, self.matrices, strict=True):
+            for block in blocks:
+                pieces.append((start, block.contiguous().view(torch.uint8).flatten()))
+                start += block.nbytes
+        return HostPart(index, self.nbytes, tuple(pieces), pinned=False)
 
 
 class PartStore:
     """Homes of parts, by their numbers in the order of a pass. All calls come from the thread that owns the card."""
 
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
+    def __init__(self, device: torch.device, files: Files | None = None) -> None:
+        """files: where parts may stay that RAM is too short for; None where there are none."""
+        self._device, self._files = device, files
         self._homes: dict[int, _Home] = {}
         self._brought = 0  # by streams that have ended
         self.stream: WeightStream | None = None
 
-    def put(self, index: int, matrices: Sequence[Tensor], *, streamed: bool) -> tuple[Tensor, ...]:
+    def put(self, index: int, matrices: Sequence[Tensor], *, streamed: bool) -> tuple[Blocks, ...]:
         """Take a part's matrices, wherever they lie; where they lie from now on. Raises as PinnedBuffer."""
         starts, size = [], 0
         for matrix in matrices:
             starts.append(size)
             size += _padded(matrix.nbytes)
-        if streamed:
-            buffer = PinnedBuffer(size)
-            kept = tuple(_view(buffer.data, start, matrix) for start, matrix in zip(starts, matrices, strict=True))
-            for target, matrix in zip(kept, matrices, strict=True):
-                target.copy_(matrix)
-            self._homes[index] = _Home(kept, buffer, tuple(starts))
+        buffer = None
+        if not streamed:
+            kept: tuple[Blocks, ...] = tuple((matrix.to(self._device),) for matrix in matrices)
+        elif self._files is not None and not has_ram(size):
+            kept = self._files(index)
         else:
-            kept = tuple(matrix.to(self._device) for matrix in matrices)
-            self._homes[index] = _Home(kept, None, tuple(starts))
+            buffer = PinnedBuffer(size)
+            kept = tuple((_view(buffer.data, start, matrix),) for start, matrix in zip(starts, matrices, strict=True))
+            for target, matrix in zip(kept, matrices, strict=True):
+                target[0].copy_(matrix)
+        self._homes[index] = _Home(kept, tuple(starts), streamed, buffer)
         return kept
 
     def home(self, index: int) -> tuple[Tensor, ...]:
-        """A part's matrices where they lie."""
-        return self._homes[index].matrices
+        """A part's matrices, where they lie; those that are in files are read."""
+        return self._homes[index].whole()
 
     def streams(self, index: int) -> bool:
         """Whether a part is brought in for each pass."""
-        return self._homes[index].buffer is not None
+        return self._homes[index].streamed
 
     def start(self, slots: int) -> None:
-        """Give the parts in host memory slots to take turns in; none where all lie on the card."""
-        homes = sorted(self._homes.items())
-        parts = [HostPart(index, home.buffer.data) for index, home in homes if home.buffer is not None]
+        """Give the parts that are not on the card slots to take turns in; none where all are."""
+        parts = [home.host_part(index) for index, home in sorted(self._homes.items()) if home.streamed]
         self.stream = WeightStream(parts, slots, self._device) if parts else None
 
     def stop(self) -> None:
@@ -87,10 +115,10 @@ class PartStore:
     def ready(self, index: int) -> tuple[Tensor, ...]:
         """A part's matrices where kernels read them: on the card, or in its slot."""
         home = self._homes[index]
-        if home.buffer is None or self.stream is None:
-            return home.matrices
+        if not home.streamed or self.stream is None:
+            return home.whole()
         slot = self.stream.slot(index)
-        return tuple(_view(slot, start, like) for start, like in zip(home.starts, home.matrices, strict=True))
+        return tuple(_view(slot, start, *blocks) for start, blocks in zip(home.starts, home.matrices, strict=True))
 
     def move(self, streamed: Collection[int], moved: Moved, progress: Callable[[int, int], None]) -> None:
         """Have the named parts in host memory and all others on the card; the slots must have been given back.
@@ -102,7 +130,8 @@ class PartStore:
         leaving = [index for index in self._homes if index in streamed and not self.streams(index)]
         coming = [index for index in self._homes if index not in streamed and self.streams(index)]
         total = len(leaving) + len(coming)
-        require_ram(sum(self._homes[index].nbytes for index in leaving))
+        if self._files is None:
+            require_ram(sum(self._homes[index].nbytes for index in leaving))
         left: list[int] = []
         fetched: dict[int, tuple[Tensor, ...]] = {}
         try:
@@ -121,16 +150,21 @@ class PartStore:
                 moved(index, self._come_home(index))
             raise
         for index, matrices in fetched.items():
-            self._release(index, matrices)
-            moved(index, matrices)
+            moved(index, self._settle(index, matrices))
         progress(total, total)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences for people about what did not go as it should."""
+        found = []
         buffers = [home.buffer for home in self._homes.values() if home.buffer is not None and home.buffer.note]
-        size = sum(len(buffer.data) for buffer in buffers)
-        return (f"{buffers[0].note} It is {size / 1e9:.2f} GB.",) if buffers else ()
+        if buffers:
+            size = sum(len(buffer.data) for buffer in buffers)
+            found.append(f"{buffers[0].note} It is {size / 1e9:.2f} GB.")
+        size = sum(home.nbytes for home in self._homes.values() if home.in_files)
+        if size:
+            found.append(f"RAM is short: {size / 1e9:.2f} GB of the model are read from its files for every full pass.")
+        return tuple(found)
 
     def close(self) -> None:
         """Give the host memory back, once nothing copies from it any more."""
@@ -142,17 +176,17 @@ class PartStore:
                 home.buffer.close()
         self._homes.clear()
 
-    def _come_home(self, index: int) -> tuple[Tensor, ...]:
-        matrices = tuple(matrix.to(self._device) for matrix in self.home(index))
-        self._release(index, matrices)
-        return matrices
+    def _come_home(self, index: int) -> tuple[Blocks, ...]:
+        return self._settle(index, tuple(matrix.to(self._device) for matrix in self.home(index)))
 
-    def _release(self, index: int, matrices: tuple[Tensor, ...]) -> None:
+    def _settle(self, index: int, matrices: tuple[Tensor, ...]) -> tuple[Blocks, ...]:
         """A part lies on the card now; its host memory goes."""
         home = self._homes[index]
-        self._homes[index] = _Home(matrices, None, home.starts)
+        kept = tuple((matrix,) for matrix in matrices)
+        self._homes[index] = _Home(kept, home.starts, streamed=False)
         if home.buffer is not None:
             home.buffer.close()
+        return kept
 
 
 def part_bytes(sizes: Sequence[int]) -> int:
@@ -171,6 +205,11 @@ def _padded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def _view(data: Tensor, start: int, like: Tensor) -> Tensor:
-    """The bytes from `start` on as a matrix of another's type and shape."""
-    return data[start : start + like.nbytes].view(like.dtype).view(like.shape)
+def _size(blocks: Blocks) -> int:
+    return sum(block.nbytes for block in blocks)
+
+
+def _view(data: Tensor, start: int, *like: Tensor) -> Tensor:
+    """The bytes from `start` on as a matrix of the type and shape that blocks of rows have together."""
+    matrix = data[start : start + _size(like)].view(like[0].dtype)
+    return matrix.view(-1, *like[0].shape[1:])

@@ -23,10 +23,15 @@ def runtime() -> Any:
     return torch.cuda.cudart()
 
 
+def has_ram(size: int) -> bool:
+    """Whether so many bytes leave other programs enough."""
+    return bool(size + MARGIN <= psutil.virtual_memory().available)
+
+
 def require_ram(size: int) -> None:
     """Raises SpecularError, with figures, where so many bytes would leave other programs too little."""
-    free = psutil.virtual_memory().available
-    if size + MARGIN > free:
+    if not has_ram(size):
+        free = psutil.virtual_memory().available
         raise SpecularError(
             f"Streaming needs {size / 1e9:.1f} GB of RAM, but only {free / 1e9:.1f} GB are free: "
             "give the model a larger budget on the card, or close other programs."

@@ -19,14 +19,21 @@ Tensor = torch.Tensor
 
 @dataclass(frozen=True, slots=True)
 class HostPart:
-    """A part by its number in the order of a pass; its bytes in pinned host memory, uint8."""
+    """A part by its number in the order of a pass. pieces: its bytes in host memory, uint8, and where each begins.
+
+    pinned: whether all of them are in memory that the card copies from by itself.
+    """
 
     index: int
-    data: Tensor
+    nbytes: int
+    pieces: tuple[tuple[int, Tensor], ...]
+    pinned: bool = True
 
 
 class WeightStream:
     """Brings parts in. All calls come from the thread that owns the card; without a card copies are done at once.
+
+    captures: whether passes can be captured with their copies. Memory that is not pinned needs the host for each copy.
 
     A pass calls `begin`, then `before` and `after` around every part, streamed or not, and `end`, eagerly or while it
     is captured. Outside of captures, `wait` comes before each pass or replay and `prefetch` after it.
@@ -36,7 +43,8 @@ class WeightStream:
         """parts: in the order of a pass. slots: at least two, fewer than parts are resident parts."""
         self._parts = tuple(parts)
         self._place = {part.index: number for number, part in enumerate(parts)}
-        size = max(len(part.data) for part in parts)
+        self.captures = all(part.pinned for part in parts)
+        size = max(part.nbytes for part in parts)
         self._slots = torch.zeros(min(slots, len(parts)), size, dtype=torch.uint8, device=device)
         self._side = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._ready = torch.cuda.Event() if device.type == "cuda" else None
@@ -48,7 +56,7 @@ class WeightStream:
     @property
     def pass_bytes(self) -> int:
         """Bytes that a pass brings in."""
-        return sum(len(part.data) for part in self._parts)
+        return sum(part.nbytes for part in self._parts)
 
     @property
     def brought_bytes(self) -> int:
@@ -58,7 +66,7 @@ class WeightStream:
     def slot(self, index: int) -> Tensor:
         """The bytes of a part where kernels read them, uint8."""
         number = self._place[index]
-        return self._slots[number % len(self._slots)][: len(self._parts[number].data)]
+        return self._slots[number % len(self._slots)][: self._parts[number].nbytes]
 
     @contextmanager
     def dry(self) -> Iterator[None]:
@@ -124,5 +132,6 @@ class WeightStream:
             torch.cuda.current_stream().wait_event(self._ready)
 
     def _copy(self, number: int) -> None:
-        data = self._parts[number].data
-        self._slots[number % len(self._slots)][: len(data)].copy_(data, non_blocking=True)
+        slot = self._slots[number % len(self._slots)]
+        for start, data in self._parts[number].pieces:
+            slot[start : start + len(data)].copy_(data, non_blocking=True)

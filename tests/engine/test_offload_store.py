@@ -9,11 +9,12 @@ import torch
 
 from engine.errors import SpecularError
 from engine.offload import part_store, pinned
-from engine.offload.part_store import ALIGNMENT, PartStore
+from engine.offload.part_store import ALIGNMENT, Blocks, PartStore
 from triton_rig import DEVICE
 
 SHAPES: dict[int, tuple[tuple[int, int], ...]] = {0: ((3, 5), (7, 2)), 1: ((40, 9),), 4: ((8, 8), (1, 300), (2, 2))}
 Parts = dict[int, tuple[torch.Tensor, ...]]
+Told = dict[int, tuple[Blocks, ...]]
 
 
 def made() -> tuple[PartStore, Parts]:
@@ -50,7 +51,7 @@ def test_parts_are_what_they_were_wherever_they_move() -> None:
     store, truth = made()
     store.start(2)
     assert holds(store, truth)
-    told: Parts = {}
+    told: Told = {}
     streamed: tuple[int, ...]
     for streamed in ((0, 1), (4,), (), (0, 1, 4), (1,)):
         store.stop()
@@ -59,7 +60,7 @@ def test_parts_are_what_they_were_wherever_they_move() -> None:
         assert [store.streams(index) for index in SHAPES] == [index in streamed for index in SHAPES]
         assert (store.stream is None) is (not streamed)
         assert holds(store, truth), streamed
-        assert all(told[index] is store.home(index) for index in told), "who was told holds what is in force"
+        assert all(told[index] == store._homes[index].matrices for index in told), "who was told has what is in force"
     assert set(told) == set(SHAPES)
     store.close()
 
@@ -84,7 +85,7 @@ def test_matrices_begin_where_kernels_may_read_whole_lines() -> None:
 
 def test_a_move_that_fails_on_the_way_out_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     store, truth = made()
-    told: Parts = {}
+    told: Told = {}
     real, sizes = part_store.PinnedBuffer, []
 
     def one_only(size: int) -> pinned.PinnedBuffer:
@@ -98,13 +99,13 @@ def test_a_move_that_fails_on_the_way_out_goes_back(monkeypatch: pytest.MonkeyPa
         store.move((0, 1, 4), told.__setitem__, silent)
     store.start(2)
     assert [store.streams(index) for index in SHAPES] == [False, True, False]
-    assert holds(store, truth) and told[0] is store.home(0)
+    assert holds(store, truth) and told[0] == store._homes[0].matrices
     store.close()
 
 
 def test_a_move_that_fails_on_the_way_in_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     store, truth = made()
-    told: Parts = {}
+    told: Told = {}
     real: Any = torch.Tensor.to
 
     def full(tensor: torch.Tensor, *place: object, **options: object) -> torch.Tensor:
@@ -118,16 +119,37 @@ def test_a_move_that_fails_on_the_way_in_goes_back(monkeypatch: pytest.MonkeyPat
             store.move((0,), told.__setitem__, silent)
     store.start(2)
     assert [store.streams(index) for index in SHAPES] == [False, True, False]
-    assert holds(store, truth) and told[0] is store.home(0) and 1 not in told
+    assert holds(store, truth) and told[0] == store._homes[0].matrices and 1 not in told
     store.close()
 
 
 def test_ram_is_asked_for_before_anything_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     store, truth = made()
     monkeypatch.setattr(pinned.psutil, "virtual_memory", lambda: type("Free", (), {"available": pinned.MARGIN}))
-    told: Parts = {}
+    told: Told = {}
     with pytest.raises(SpecularError, match=r"Streaming needs 0\.0 GB of RAM"):
         store.move((0, 1, 4), told.__setitem__, silent)
     store.start(2)
     assert not told and holds(store, truth)
+    store.close()
+
+
+def test_parts_that_ram_is_too_short_for_are_read_from_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(5)
+    truth = {index: tuple(torch.randn(*shape).half() for shape in shapes) for index, shapes in SHAPES.items()}
+    files = {index: tuple(matrix.split(3) for matrix in matrices) for index, matrices in truth.items()}
+    store = PartStore(DEVICE, files.__getitem__)
+    monkeypatch.setattr(part_store, "has_ram", lambda size: size < 1000)
+    for index, matrices in truth.items():
+        store.put(index, matrices, streamed=True)
+    assert [home.in_files for home in store._homes.values()] == [False, False, True]
+    assert store.notes == ("RAM is short: 0.00 GB of the model are read from its files for every full pass.",)
+    store.start(2)
+    assert store.stream is not None and not store.stream.captures
+    assert holds(store, truth)
+    for streamed in ((0, 1), (0, 1, 4), ()):
+        store.stop()
+        store.move(streamed, lambda index, matrices: None, silent)
+        store.start(2)
+        assert holds(store, truth) and bool(store.notes) is (4 in streamed)
     store.close()

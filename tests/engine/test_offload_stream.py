@@ -193,7 +193,8 @@ def test_captured_passes_stream_while_the_host_does_nothing(slots: int, tmp_path
 
 
 def test_slots_are_filled_in_turn_and_never_while_they_are_read() -> None:
-    parts = [HostPart(index, torch.full((8 + index,), index + 1, dtype=torch.uint8)) for index in (1, 3, 4, 7)]
+    data = {index: torch.full((8 + index,), index + 1, dtype=torch.uint8) for index in (1, 3, 4, 7)}
+    parts = [HostPart(index, 8 + index, ((0, bytes_[:5]), (5, bytes_[5:]))) for index, bytes_ in data.items()]
     stream = WeightStream(parts, 2, DEVICE)
     assert stream.pass_bytes == sum(8 + index for index in (1, 3, 4, 7))
     for _ in range(2):
@@ -371,7 +372,29 @@ def test_memory_that_cannot_be_pinned_still_streams_and_says_so(
         try:
             stream_next_loads(folder, monkeypatch, (0, 1, 4, 5, 6, 9, 11, 12))
             info = engine.load(str(folder), device="cuda")
+            assert info.kernels.startswith("Triton graphs")
             assert any("would not pin" in note for note in info.notes) is not pins
+            made.append([reply(engine, request(prompt, 100, plain=plain)).ids for plain in (True, False)])
+        finally:
+            engine.close()
+    assert made[0] == made[1] and made[0][0] == made[0][1]
+
+
+@pytest.mark.gpu
+def test_parts_that_ram_is_too_short_for_are_read_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tiny_llama(tmp_path, layers=6, hidden=256, heads=4, kv_heads=4, dtype="bfloat16", positions=512)
+    no_end_tokens(folder)
+    (prompt,) = random_prompts(1, 290, seed=4, longest=100)
+    made = []
+    for short in (False, True):
+        stream_next_loads(folder, monkeypatch, (0, 1, 4, 5, 6, 9, 11, 12))
+        if short:
+            monkeypatch.setattr(part_store, "has_ram", lambda size: size < 600_000)
+        engine = Engine()
+        try:
+            info = engine.load(str(folder), device="cuda")
+            assert info.kernels.startswith("Triton graphs")
+            assert any("RAM is short" in note for note in info.notes) is short
             made.append([reply(engine, request(prompt, 100, plain=plain)).ids for plain in (True, False)])
         finally:
             engine.close()
@@ -390,10 +413,9 @@ def test_parts_leave_the_card_where_other_programs_need_it(tmp_path: Path, monke
         engine.load(str(folder), device="cuda")
         expected = reply(engine, request(prompt, 60)).ids
         assert engine.offload() is None
-        held = engine._loaded.runner._held()  # type: ignore[union-attr]
-        left = smallest - held  # what another program leaves, so that the smallest plan is the one that fits
-        with monkeypatch.context() as patch:
-            patch.setattr(torch.cuda, "mem_get_info", lambda *_: (left, 10**12))
+        runner: Any = engine._loaded.runner  # type: ignore[union-attr]
+        with monkeypatch.context() as patch:  # another program leaves so much that the smallest plan just fits
+            patch.setattr(torch.cuda, "mem_get_info", lambda *_: (smallest - runner._held(), 10**12))
             patch.setattr(CardPlanner, "pressed", True)
             engine.forget()
             assert reply(engine, request(prompt, 60)).ids == expected

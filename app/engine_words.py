@@ -59,6 +59,14 @@ SENTENCES = (
     QT_TRANSLATE_NOOP("Engine", "the budget is {size} GB"),
     QT_TRANSLATE_NOOP("Engine", "this computer has {size} GB of RAM free"),
     QT_TRANSLATE_NOOP("Engine", "The budget is {budget}, but this model with this context needs at least {least}."),
+    # Models and the hub
+    QT_TRANSLATE_NOOP("Engine", "The hub cannot be reached ({cause}); {still}."),
+    QT_TRANSLATE_NOOP("Engine", "The hub refused ({status}); {still}."),
+    QT_TRANSLATE_NOOP("Engine", "HF_HUB_OFFLINE forbids asking the hub; {still}."),
+    QT_TRANSLATE_NOOP("Engine", "models on this computer work as ever"),
+    QT_TRANSLATE_NOOP("Engine", "{name} is given only to those who accept its terms: do so at {page} and log in."),
+    QT_TRANSLATE_NOOP("Engine", "4-bit source: a draft on the same grid would match it exactly."),
+    QT_TRANSLATE_NOOP("Engine", "Downloading {file}"),
     # Why a figure is missing
     QT_TRANSLATE_NOOP("Engine", "This card does not tell it."),
     QT_TRANSLATE_NOOP("Engine", "The driver tells it to administrators only."),

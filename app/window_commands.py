@@ -37,6 +37,7 @@ class WindowCommands(QObject):
         window, add = self._window, self._window.commands.add
         add(REPLY, self.tr("Replay the last reply"), window.replays.start_last, possible=self._finished)
         add(REPLY, self.tr("Export a report of the last reply…"), window.reports.export_last, possible=self._finished)
+        add(MODEL, self.tr("Models of this computer…"), window.model_management.show)
         add(MODEL, self.tr("Open a model folder…"), window.choose_folder)
         add(MODEL, self.tr("Open a GGUF file…"), window.choose_file)
         add(MODEL, self.tr("Load the starter model"), window.load_starter)

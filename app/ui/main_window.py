@@ -21,6 +21,7 @@ from app.history_service import History
 from app.host import EngineHost
 from app.live_settings import LiveSettings
 from app.model_controller import ModelController
+from app.model_management import ModelManagement
 from app.profile_store import ProfileStore
 from app.profiles import Profiles
 from app.replays import Replays
@@ -91,6 +92,7 @@ class MainWindow(QMainWindow):
         self.fetch = StarterFetch(self)
         self.notices = Notices(self.view, self.fetch, self)
         self.models = ModelController(host, settings, starter_installed, self)
+        self.model_management = ModelManagement(host, self.models, settings, self)
         self.budget = BudgetController(host, settings, self.models, self)
         self.history = History(history_folder or data_dir(), self)
         self.chat = ChatController(host, settings, self.view, self.composer, self.history, self)
@@ -143,6 +145,7 @@ class MainWindow(QMainWindow):
         chip.chosen.connect(self.models.load)
         chip.cancel.connect(self.models.cancel)
         chip.unload.connect(self.models.unload)
+        chip.manage.connect(self.model_management.show)
         chip.open_folder.connect(self.choose_folder)
         chip.open_file.connect(self.choose_file)
         chip.demo.connect(self.show_demo)
@@ -410,6 +413,7 @@ class MainWindow(QMainWindow):
         self._settings.set("window_geometry", geometry)
         self._settings.flush()
         self.fetch.give_up()
+        self.model_management.close()
         event.accept()
         if self._host.close():
             self.shelf.close()

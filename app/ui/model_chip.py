@@ -35,9 +35,10 @@ def model_name(model: str) -> str:
 
 
 class ModelChip(QWidget):
-    """Signals: chosen(model), open_folder(), open_file(), cancel(), unload(), demo(), open_replay()."""
+    """Signals: chosen(model), manage(), open_folder(), open_file(), cancel(), unload(), demo(), open_replay()."""
 
     chosen = Signal(str)
+    manage = Signal()
     open_folder = Signal()
     open_file = Signal()
     cancel = Signal()
@@ -139,6 +140,7 @@ class ModelChip(QWidget):
             if model != "starter":
                 self._add(model_name(model), "models", model)
         self.menu.addSeparator()
+        self._add(self.tr("Models…"), "models").triggered.connect(self.manage)
         self._add(self.tr("Open folder…"), "folder").triggered.connect(self.open_folder)
         self._add(self.tr("Open GGUF file…"), "folder").triggered.connect(self.open_file)
         self.menu.addSeparator()

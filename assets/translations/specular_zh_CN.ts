@@ -727,6 +727,61 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     </message>
 </context>
 <context>
+    <name>DownloadBox</name>
+    <message>
+        <source>OWNER/NAME, or OWNER/NAME/FILE.gguf</source>
+        <translation>OWNER/NAME，或 OWNER/NAME/FILE.gguf</translation>
+    </message>
+    <message>
+        <source>Model on the hub</source>
+        <translation>模型中心上的模型</translation>
+    </message>
+    <message>
+        <source>Download</source>
+        <translation>下载</translation>
+    </message>
+    <message>
+        <source>Progress of the download</source>
+        <translation>下载进度</translation>
+    </message>
+    <message>
+        <source>Pause</source>
+        <translation>暂停</translation>
+    </message>
+    <message>
+        <source>Resume</source>
+        <translation>继续</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Give the download up and delete what arrived</source>
+        <translation>放弃下载并删除已下载的部分</translation>
+    </message>
+    <message>
+        <source>Asking the hub…</source>
+        <translation>正在询问模型中心…</translation>
+    </message>
+    <message>
+        <source>{done} of {total}</source>
+        <translation>{done} / {total}</translation>
+    </message>
+    <message>
+        <source>paused</source>
+        <translation>已暂停</translation>
+    </message>
+    <message>
+        <source>{rate} MB/s</source>
+        <translation>{rate} MB/s</translation>
+    </message>
+    <message>
+        <source>From the model hub, with its login: only safetensors and the texts beside them, or one GGUF file.</source>
+        <translation>从模型中心下载，使用其登录信息：只取 safetensors 及旁边的文本文件，或一个 GGUF 文件。</translation>
+    </message>
+</context>
+<context>
     <name>Engine</name>
     <message>
         <source>Starting the engine</source>
@@ -863,6 +918,34 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     <message>
         <source>The budget is {budget}, but this model with this context needs at least {least}.</source>
         <translation>预算是 {budget}，但这个模型加上这么长的上下文至少需要 {least}。</translation>
+    </message>
+    <message>
+        <source>The hub cannot be reached ({cause}); {still}.</source>
+        <translation>无法连接模型中心（{cause}）；{still}。</translation>
+    </message>
+    <message>
+        <source>The hub refused ({status}); {still}.</source>
+        <translation>模型中心拒绝了请求（{status}）；{still}。</translation>
+    </message>
+    <message>
+        <source>HF_HUB_OFFLINE forbids asking the hub; {still}.</source>
+        <translation>HF_HUB_OFFLINE 禁止访问模型中心；{still}。</translation>
+    </message>
+    <message>
+        <source>models on this computer work as ever</source>
+        <translation>这台计算机上的模型照常可用</translation>
+    </message>
+    <message>
+        <source>{name} is given only to those who accept its terms: do so at {page} and log in.</source>
+        <translation>{name} 只提供给接受其条款的人：请在 {page} 接受并登录。</translation>
+    </message>
+    <message>
+        <source>4-bit source: a draft on the same grid would match it exactly.</source>
+        <translation>4 位来源：同一网格上的草稿会与它完全一致。</translation>
+    </message>
+    <message>
+        <source>Downloading {file}</source>
+        <translation>正在下载 {file}</translation>
     </message>
     <message>
         <source>This card does not tell it.</source>
@@ -1633,6 +1716,10 @@ A draft pays while its chance is above its cost at the present speed (the dashed
         <translation>选择模型</translation>
     </message>
     <message>
+        <source>Models…</source>
+        <translation>模型…</translation>
+    </message>
+    <message>
         <source>Open folder…</source>
         <translation>打开文件夹…</translation>
     </message>
@@ -1674,6 +1761,165 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     <message>
         <source>Replays (*.json)</source>
         <translation>回放 (*.json)</translation>
+    </message>
+</context>
+<context>
+    <name>ModelLibrary</name>
+    <message>
+        <source>{size} MB were freed.</source>
+        <translation>已释放 {size} MB。</translation>
+    </message>
+</context>
+<context>
+    <name>ModelManager</name>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Add folder…</source>
+        <translation>添加文件夹…</translation>
+    </message>
+    <message>
+        <source>Add GGUF file…</source>
+        <translation>添加 GGUF 文件…</translation>
+    </message>
+    <message>
+        <source>Delete converted copies</source>
+        <translation>删除转换后的副本</translation>
+    </message>
+    <message>
+        <source>A GGUF file is converted when it is first loaded. Deleted copies are made again then.</source>
+        <translation>GGUF 文件在首次加载时转换。删除的副本会在那时重新生成。</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Reading the list…</source>
+        <translation>正在读取列表…</translation>
+    </message>
+    <message>
+        <source>No model is known yet: add one, drop one here, or download one.</source>
+        <translation>还没有模型：请添加、拖放到此处或下载一个。</translation>
+    </message>
+    <message>
+        <source>or drop one here</source>
+        <translation>或拖放到此处</translation>
+    </message>
+</context>
+<context>
+    <name>ModelRow</name>
+    <message>
+        <source>Resume</source>
+        <translation>继续</translation>
+    </message>
+    <message>
+        <source>Load</source>
+        <translation>加载</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>移除</translation>
+    </message>
+    <message>
+        <source>Remove {name}</source>
+        <translation>移除 {name}</translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation>保留</translation>
+    </message>
+    <message>
+        <source>It is loaded now; unload it first.</source>
+        <translation>它正在使用中，请先卸载。</translation>
+    </message>
+    <message>
+        <source>It is in the hub&apos;s own cache, which hf cache manages.</source>
+        <translation>它在模型中心自己的缓存里，由 hf cache 管理。</translation>
+    </message>
+    <message>
+        <source>loaded</source>
+        <translation>已加载</translation>
+    </message>
+</context>
+<context>
+    <name>Models</name>
+    <message>
+        <source>Fits this computer</source>
+        <translation>适合这台计算机</translation>
+    </message>
+    <message>
+        <source>Fits streamed: parts are brought in for every pass</source>
+        <translation>可流式运行：每次前向都要读入部分权重</translation>
+    </message>
+    <message>
+        <source>Does not fit this computer</source>
+        <translation>这台计算机装不下</translation>
+    </message>
+    <message>
+        <source>added</source>
+        <translation>已添加</translation>
+    </message>
+    <message>
+        <source>downloaded</source>
+        <translation>已下载</translation>
+    </message>
+    <message>
+        <source>hub cache</source>
+        <translation>模型中心缓存</translation>
+    </message>
+    <message>
+        <source>not complete</source>
+        <translation>未完成</translation>
+    </message>
+    <message>
+        <source>Starter model</source>
+        <translation>入门模型</translation>
+    </message>
+    <message>
+        <source>context {count}</source>
+        <translation>上下文 {count}</translation>
+    </message>
+    <message>
+        <source>The download is not complete</source>
+        <translation>下载尚未完成</translation>
+    </message>
+    <message>
+        <source>Cannot be loaded</source>
+        <translation>无法加载</translation>
+    </message>
+    <message>
+        <source>n/a: this computer&apos;s memory could not be asked</source>
+        <translation>n/a：无法查询这台计算机的内存</translation>
+    </message>
+    <message>
+        <source>Take it off the list? Its files stay where they are.</source>
+        <translation>从列表中移除？文件会留在原处。</translation>
+    </message>
+    <message>
+        <source>Take off</source>
+        <translation>移出列表</translation>
+    </message>
+    <message>
+        <source>Delete {size} from this computer?</source>
+        <translation>从这台计算机删除 {size}？</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>删除</translation>
+    </message>
+</context>
+<context>
+    <name>ModelsProcess</name>
+    <message>
+        <source>The command ended without saying why.</source>
+        <translation>命令已结束，但没有说明原因。</translation>
+    </message>
+    <message>
+        <source>The list of models cannot be read: {cause}.</source>
+        <translation>无法读取模型列表：{cause}。</translation>
     </message>
 </context>
 <context>
@@ -3342,6 +3588,10 @@ decoding gives, token for token, and a sampled reply has exactly the full model&
     <message>
         <source>Export a report of the last reply…</source>
         <translation>导出最后一条回复的报告…</translation>
+    </message>
+    <message>
+        <source>Models of this computer…</source>
+        <translation>这台计算机上的模型…</translation>
     </message>
     <message>
         <source>Open a model folder…</source>

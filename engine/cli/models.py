@@ -65,6 +65,8 @@ def _add(options: argparse.Namespace) -> int:
     else:
         card = add(options.model, this_machine())
     print(json.dumps(as_json(card)) if options.json else line(card))
+    if card.problem is not None and options.json:
+        print(card.problem, file=sys.stderr)
     return REFUSED if card.problem is not None else 0
 
 
@@ -80,7 +82,8 @@ def _remove(options: argparse.Namespace) -> int:
 def _clear_cache(options: argparse.Namespace) -> int:
     if not _agreed("Delete all models that were converted from GGUF files? They can be made again.", options):
         return 1
-    print(f"{clear_conversions() / 1e6:,.0f} MB were freed.")
+    freed = clear_conversions()
+    print(json.dumps({"freed_bytes": freed}) if options.json else f"{freed / 1e6:,.0f} MB were freed.")
     return 0
 
 

@@ -20,5 +20,5 @@ def add_models_options(parser: argparse.ArgumentParser) -> None:
     clear = commands.add_parser("clear-cache", help="delete what was converted from GGUF files; it can be made again")
     for command in (remove, clear):
         command.add_argument("--yes", action="store_true", help="do not ask first")
-    for command in (listed, info, add, remove):
+    for command in (listed, info, add, remove, clear):
         command.add_argument("--json", action="store_true", help="print JSON, one object a line")

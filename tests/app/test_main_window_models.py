@@ -183,7 +183,7 @@ def test_the_menu_of_the_chip_leads_to_every_kind_of_model(
     monkeypatch.setattr("app.ui.main_window.ask_file", lambda _: "")
     chip.menu.aboutToShow.emit()
     actions = {action.text(): action for action in chip.menu.actions() if action.text()}
-    models = ["Starter model", "old", "older.gguf", "Open folder…", "Open GGUF file…"]
+    models = ["Starter model", "old", "older.gguf", "Models…", "Open folder…", "Open GGUF file…"]
     assert list(actions) == [*models, "Demo", "Open replay…"]
     for words in ("older.gguf", "Open folder…", "Open GGUF file…"):
         actions[words].trigger()

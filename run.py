@@ -146,6 +146,12 @@ def kernels_key() -> str:
     return hashlib.sha256(about.encode()).hexdigest()
 
 
+def translations_key() -> str:
+    """Changes when the window's texts in another language change."""
+    about = b"".join(path.read_bytes() for path in sorted((ROOT / "assets" / "translations").glob("*.ts")))
+    return hashlib.sha256(about).hexdigest()
+
+
 def install_packages(extras: list[str]) -> None:
     """Install the project and what it needs, with the torch build that suits this machine."""
     if WINDOWS and "cuda" in extras:
@@ -180,6 +186,10 @@ def set_up(test: bool = False) -> None:
         say("Fetching the starter model (93 MB, once) …")
         said = run_step([PYTHON, "-m", "engine.files.starter"], "The starter model could not be fetched.")
         note(state, data=folder, starter=said)
+    if state.get("translations") != translations_key():
+        release = [PYTHON, "assets/translations/update.py", "release"]
+        run_step(release, "The window's translations could not be prepared.")
+        note(state, translations=translations_key())
     if state.get("kernels") != kernels_key():
         say("Compiling the CPU kernels …")
         run_step([PYTHON, "-m", "engine.kernels.warm_up"], "The CPU kernels could not be compiled.")

@@ -33,6 +33,9 @@ exit 0
 """
 
 
+TRANSLATIONS = "assets/translations/update.py release"
+
+
 class Project:
     """A copy of the files that `run.py` needs, in a folder with a difficult name, with a stand-in environment."""
 
@@ -40,6 +43,8 @@ class Project:
         self.root = folder / "a folder, gemütlich 日本"
         (self.root / "engine" / "kernels").mkdir(parents=True)
         (self.root / "engine" / "kernels" / "norm.py").write_text("pass\n")
+        (self.root / "assets" / "translations").mkdir(parents=True)
+        (self.root / "assets" / "translations" / "specular_zh_CN.ts").write_text("<TS/>")
         for name in ("run.py", "pyproject.toml"):
             shutil.copy(Path(run.__file__).parent / name, self.root)
         self.venv = self.root / ".venv"
@@ -91,8 +96,13 @@ def ready(project: Project) -> Project:
 def test_first_setup_does_every_step_in_order(project: Project) -> None:
     done = project.start("setup")
     assert done.returncode == 0, done.stdout + done.stderr
-    steps = ["-m pip --version", "-m pip install -e .", "-m engine.files.starter", "-m engine.kernels.warm_up"]
-    assert project.calls() == steps
+    assert project.calls() == [
+        "-m pip --version",
+        "-m pip install -e .",
+        "-m engine.files.starter",
+        TRANSLATIONS,
+        "-m engine.kernels.warm_up",
+    ]
     assert "No NVIDIA card was found" in done.stdout
     assert list(project.elsewhere.iterdir()) == []
 
@@ -108,6 +118,7 @@ def test_second_start_does_no_step(ready: Project) -> None:
     [
         ("pyproject.toml", "-m pip install -e ."),
         ("engine/kernels/norm.py", "-m engine.kernels.warm_up"),
+        ("assets/translations/specular_zh_CN.ts", TRANSLATIONS),
         (".venv/pyvenv.cfg", "-m pip install -e ."),
     ],
 )

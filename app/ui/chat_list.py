@@ -137,6 +137,11 @@ class ChatList(QTableView):
         model.modelAboutToBeReset.connect(self._remember_place)
         model.modelReset.connect(self._restore_place)
 
+    def initViewItemOption(self, option: QStyleOptionViewItem) -> None:
+        """The delegate paints the ground of the open chat; the table's own would show at its round corners."""
+        super().initViewItemOption(option)
+        option.palette.setColor(QPalette.ColorRole.Highlight, Qt.GlobalColor.transparent)
+
     def _make_list(self) -> None:
         self.horizontalHeader().hide()
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine
 from pytestqt.qtbot import QtBot
+from translatable import ROOT
 from window_bench import Bench, BenchMaker, make_bench
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _translations() -> None:
+    """The compiled translations are those of their source, as `run.py` leaves them."""
+    folder = ROOT / "assets" / "translations"
+    for source in folder.glob("*.ts"):
+        compiled = source.with_suffix(".qm")
+        if not compiled.is_file() or compiled.stat().st_mtime < source.stat().st_mtime:
+            subprocess.run([sys.executable, folder / "update.py", "release"], check=True)
 
 
 @pytest.fixture

@@ -10,12 +10,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from engine.errors import ModelFileError
-from engine.files.checks import HEAD, needed_entries
+from engine.files.checks import HEAD, expected_tensors, needed_entries
 from engine.files.config import ModelConfig, read_config
 from engine.files.disguise import unreadable
 from engine.files.json_file import read_json
 from engine.files.safetensors_header import ITEM_BYTES, TensorEntry
 from engine.files.shards import read_all_headers
+from engine.files.stored_names import our_entries
 from engine.files.wording import shown
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class ModelFolder:
     """An opened model folder.
 
     config: the shape, `tied_embeddings` also true where the files hold no lm_head.
-    entries: exactly the tensors the model needs, by name, in the order of the model.
+    entries: exactly the tensors the model needs, by our names (LLaMA's), in the order of the model; where a file keeps
+        several matrices in one tensor, each is an entry.
     notes: sentences from a conversion that the user should see once.
     """
 
@@ -102,7 +104,8 @@ def open_folder(path: str | Path) -> ModelFolder:
         raise unreadable(folder, error) from error
     if HEAD not in found:
         config = replace(config, tied_embeddings=True)
-    needed = needed_entries(config, found, folder.name)
+    shapes = expected_tensors(config)
+    needed = needed_entries(config, our_entries(config, found, shapes), folder.name)
     return ModelFolder(folder, config, needed, _notes(folder) + _left_out(config, found, needed, folder.name))
 
 
@@ -110,7 +113,9 @@ def _left_out(
     config: ModelConfig, found: Mapping[str, TensorEntry], needed: Mapping[str, TensorEntry], where: str
 ) -> tuple[str, ...]:
     """A note naming tensors that the model has no use for; buffers of older formats and a tied head are none."""
-    extra = [name for name in found if name not in needed and not name.endswith(OLD_BUFFERS) and name != HEAD]
+    used = {(entry.file, entry.offset) for entry in needed.values()}
+    extra = [name for name, entry in found.items() if (entry.file, entry.offset) not in used]
+    extra = [name for name in extra if not name.endswith(OLD_BUFFERS) and name != HEAD]
     if not extra:
         return ()
     names = ", ".join(shown(name) for name in extra[:EXTRA_SHOWN])

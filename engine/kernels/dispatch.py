@@ -192,7 +192,8 @@ def _cpu(note: str | None = None) -> Placement:
 def _suits_compiled_kernels(folder: ModelFolder) -> bool:
     """Eight-lane kernels need sizes in eights: every real model has them, some tiny test models do not."""
     config = folder.config
-    return all(size % 8 == 0 for size in (config.hidden_size, config.intermediate_size, config.head_dim // 2))
+    sizes = (config.hidden_size, config.intermediate_size, config.output_width, config.head_dim // 2)
+    return all(size % 8 == 0 for size in sizes)
 
 
 def _driver_sees_card() -> bool:

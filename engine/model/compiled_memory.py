@@ -33,6 +33,7 @@ def allocate(config: ModelConfig, capacity: int, cache: Sequence[np.ndarray], th
         cache=tuple(cache),
         cosine=cosine,
         sine=sine,
+        still=(np.ones(config.head_dim // 2, np.float32), np.zeros(config.head_dim // 2, np.float32)),
         scores=np.zeros((threads, capacity + 8 + config.head_dim), np.float32),
         scalars=np.array([config.rms_norm_eps, config.head_dim**-0.5], np.float32),
         statistics=np.zeros((config.layers, config.intermediate_size), np.float32),
@@ -44,9 +45,11 @@ def allocate(config: ModelConfig, capacity: int, cache: Sequence[np.ndarray], th
 
 def input_buffers(config: ModelConfig) -> dict[programme.Buffer, np.ndarray]:
     """Room for the int8 inputs of packed matrices: a byte a value, and eight for each group of eight or more."""
-    inputs = programme.Buffer.NORMED, programme.Buffer.ATTENDED, programme.Buffer.ACTIVATED
-    widths = programme.widths(config)
-    return {name: np.zeros((MAX_DRAFT_ROWS, -(-2 * widths[name] // 64) * 64), np.uint8) for name in inputs}
+    buffer, widths = programme.Buffer, programme.widths(config)
+    inputs = (buffer.NORMED, buffer.ATTENDED, buffer.ACTIVATED, buffer.STREAM, buffer.NARROW)
+    return {
+        name: np.zeros((MAX_DRAFT_ROWS, -(-2 * widths[name] // 64) * 64), np.uint8) for name in inputs if name in widths
+    }
 
 
 @contextmanager

@@ -92,6 +92,7 @@ class CompiledRunner:
             self._bound = self.kv.index  # the range that addresses in the tables are of
             self._passes = TablePass(self._team)
             self._programme = programme.build(self.config, self._weights.names)
+            self._output_source = programme.output_source(self._programme)
             self._output = programme.output_matrix(self.config, self._weights.names)
             own = self._weights.matrix
             weights = Weights(own, own, self._weights.vector, neuron_major=own, chosen=())
@@ -168,7 +169,7 @@ class CompiledRunner:
         self._passes.run(self._draft.table)
         output = self._placed.resident(self._output)
         if self.recipe.weight_bits < 16 and output is not None:
-            self._draft.sharpen(len(tokens), self._memory.buffers[programme.Buffer.NORMED], output)
+            self._draft.sharpen(len(tokens), self._memory.buffers[self._output_source], output)
         return self._draft.logits[: len(tokens)]
 
     def activation_statistics(self, tokens: Sequence[int], cancelled: Callable[[], bool] = lambda: False) -> Statistics:

@@ -77,9 +77,15 @@ def unsupported(config: ModelConfig, dtype: torch.dtype, names: frozenset[str]) 
         return f"its weights are {str(dtype).removeprefix('torch.')}, not float16 or bfloat16"
     if config.head_dim & (config.head_dim - 1) or not 32 <= config.head_dim <= 256:
         return f"its heads are {config.head_dim} wide, not a power of two from 32 to 256"
-    if any(name.endswith(("gate_proj.bias", "up_proj.bias")) for name in names):
+    if config.gated and any(name.endswith(("gate_proj.bias", "up_proj.bias")) for name in names):
         return "its MLP gates have biases"
-    return None
+    lacking = (
+        (config.layer_norm, "its norms are LayerNorms"),
+        (config.qk_norm, "it norms queries and keys"),
+        (bool(config.unrotated), "some of its layers have no positions"),
+        (config.window is not None, "its rows attend to a sliding window"),
+    )
+    return next((reason for applies, reason in lacking if applies), None)
 
 
 def share_part(weights: dict[str, Tensor], part: Part, matrices: tuple[tuple[Tensor, ...], ...]) -> None:

@@ -8,138 +8,82 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 
-from engine.errors import BadSetting, ModelFileError
+from engine.errors import BadSetting
+from engine.files.checks import EMBEDDING, FINAL_NORM, POSITIONS, PROJECT_IN, PROJECT_OUT, bias_of
+from engine.files.checks import HEAD as OUTPUT
 from engine.files.config import ModelConfig
+from engine.model.instructions import (
+    SINKS,
+    AddNorm,
+    AddPositions,
+    Attend,
+    Buffer,
+    Embed,
+    GatedSilu,
+    Instruction,
+    Linear,
+    NeuronDown,
+    PlaneDown,
+    PlaneMlp,
+    Programme,
+    Relu,
+    RotateStore,
+    Scatter,
+)
 from engine.predict.planes import planes_fit
 from engine.recipe import Recipe
 
-
-class Buffer(Enum):
-    """The float32 activations of a pass, one row a token. Widths are in `widths`."""
-
-    STREAM = "stream"  # the residual stream
-    NORMED = "normed"
-    QKV = "qkv"  # query heads, key heads, value heads
-    ATTENDED = "attended"
-    DELTA = "delta"  # what a block adds to the stream
-    GATE_UP = "gate_up"  # gates, then ups
-    ACTIVATED = "activated"
-    LOGITS = "logits"
-    # Of drafts with a reduced vocabulary only; not in `widths`, because their width is the recipe's.
-    KEPT_LOGITS = "kept_logits"  # one column a kept token
-    DRAFT_LOGITS = "draft_logits"  # one column a token; minus infinity where it is not kept
-
-
-@dataclass(frozen=True, slots=True)
-class Embed:
-    """STREAM = rows of the embedding matrix."""
-
-    weight: str
-
-
-@dataclass(frozen=True, slots=True)
-class AddNorm:
-    """STREAM += DELTA (if `adds`); NORMED = RMS norm of STREAM. on_tail: only the rows whose logits are wanted."""
-
-    weight: str
-    adds: bool
-    on_tail: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """target[:, column:] = source times weight transposed, plus bias.
-
-    neurons_of: the layer whose chosen neurons stand for all rows of the weight (target is then dense over them).
-    kept: of the weight only the rows of the reduced vocabulary.
-    meets: whether the next instruction needs this result.
-    """
-
-    weight: str
-    source: Buffer
-    target: Buffer
-    column: int = 0
-    bias: str | None = None
-    neurons_of: int | None = None
-    kept: bool = False
-    on_tail: bool = False
-    meets: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class NeuronDown:
-    """DELTA = ACTIVATED (over the chosen neurons of `layer`) times the matching columns of weight."""
-
-    weight: str
-    layer: int
-
-
-@dataclass(frozen=True, slots=True)
-class RotateStore:
-    """Rotate queries and keys of QKV; write keys and values of the pass's rows into the layer's KV cache."""
-
-    layer: int
-
-
-@dataclass(frozen=True, slots=True)
-class Attend:
-    """ATTENDED = causal attention of the rows over the layer's KV cache.
-
-    window: only the first few and the last so many positions; None for all.
-    """
-
-    layer: int
-    window: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GatedSilu:
-    """ACTIVATED = SiLU(gates) * ups over `count` neurons of `layer`; observes: feed the neuron statistic."""
-
-    layer: int
-    count: int
-    observes: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PlaneMlp:
-    """ACTIVATED = SiLU(gates) * ups of the neurons that the upper planes of gate and up choose, token by token."""
-
-    layer: int
-
-
-@dataclass(frozen=True, slots=True)
-class PlaneDown:
-    """DELTA = ACTIVATED times the chosen neurons' rows of the layer's down matrix."""
-
-    layer: int
-
-
-@dataclass(frozen=True, slots=True)
-class Scatter:
-    """DRAFT_LOGITS at the ids of the kept tokens = KEPT_LOGITS, in the rows whose logits are wanted."""
-
-
-Instruction = Embed | AddNorm | Linear | NeuronDown | RotateStore | Attend | GatedSilu | PlaneMlp | PlaneDown | Scatter
-Programme = tuple[Instruction, ...]
-
-EMBEDDING = "model.embed_tokens.weight"
-OUTPUT = "lm_head.weight"
-FINAL_NORM = "model.norm.weight"
+__all__ = [
+    "EMBEDDING",
+    "FINAL_NORM",
+    "OUTPUT",
+    "POSITIONS",
+    "PROJECT_IN",
+    "PROJECT_OUT",
+    "SINKS",
+    "AddNorm",
+    "AddPositions",
+    "Attend",
+    "Buffer",
+    "Embed",
+    "GatedSilu",
+    "Instruction",
+    "Linear",
+    "NeuronDown",
+    "PlaneDown",
+    "PlaneMlp",
+    "Programme",
+    "Relu",
+    "RotateStore",
+    "Scatter",
+    "SharedInput",
+    "Stage",
+    "build",
+    "chooses_by_planes",
+    "kept_neurons",
+    "kept_tokens",
+    "matrices",
+    "output_matrix",
+    "output_source",
+    "shared_inputs",
+    "stages",
+    "widths",
+    "written",
+]
 
 
 def widths(config: ModelConfig) -> dict[Buffer, int]:
     """float32 values a row of each buffer."""
     heads = config.heads * config.head_dim
-    return {
+    narrow = {} if config.embedding_width is None else {Buffer.NARROW: config.embedding_width}
+    return narrow | {
         Buffer.STREAM: config.hidden_size,
         Buffer.NORMED: config.hidden_size,
         Buffer.QKV: heads + 2 * config.kv_heads * config.head_dim,
         Buffer.ATTENDED: heads,
         Buffer.DELTA: config.hidden_size,
-        Buffer.GATE_UP: 2 * config.intermediate_size,
+        Buffer.GATE_UP: (2 if config.gated else 1) * config.intermediate_size,
         Buffer.ACTIVATED: config.intermediate_size,
         Buffer.LOGITS: config.vocabulary,
     }
@@ -156,11 +100,12 @@ def kept_neurons(config: ModelConfig, recipe: Recipe) -> int:
 def chooses_by_planes(config: ModelConfig, names: frozenset[str], recipe: Recipe) -> bool:
     """Whether the neurons are chosen token by token from planes of 4-bit weights, not by a moving average.
 
-    Planes need groups of a multiple of 64 and an MLP without biases.
+    Planes need groups of a multiple of 64 and a gated MLP without biases.
     """
     share = kept_neurons(config, recipe) < config.intermediate_size
     biased = any(name.endswith(("gate_proj.bias", "up_proj.bias", "down_proj.bias")) for name in names)
-    return recipe.weight_bits == 4 and share and not biased and planes_fit(config.hidden_size, config.intermediate_size)
+    fit = config.gated and not biased and planes_fit(config.hidden_size, config.intermediate_size)
+    return recipe.weight_bits == 4 and share and fit
 
 
 def kept_tokens(config: ModelConfig, recipe: Recipe) -> int:
@@ -178,63 +123,105 @@ def output_matrix(config: ModelConfig, names: frozenset[str]) -> str:
 
 def build(config: ModelConfig, names: frozenset[str], recipe: Recipe | None = None) -> Programme:
     """The full model's programme, or with a recipe that of the draft. names: tensors the files hold."""
-    if config.hidden_act != "silu":
-        raise ModelFileError(f"The activation {config.hidden_act} of a gated MLP is not supported; silu is.")
-    return tuple(_instructions(config, names, recipe))
+    return (*_beginning(config), *_blocks(config, names, recipe), *_end(config, names, recipe))
 
 
-def _instructions(config: ModelConfig, names: frozenset[str], recipe: Recipe | None) -> Iterator[Instruction]:
-    yield Embed(EMBEDDING)
-    adds, window = False, None if recipe is None else recipe.kv_window
+def _beginning(config: ModelConfig) -> Iterator[Instruction]:
+    if config.embedding_width is None:
+        yield Embed(EMBEDDING)
+    else:
+        yield Embed(EMBEDDING, Buffer.NARROW)
+        yield Linear(PROJECT_IN, Buffer.NARROW, Buffer.STREAM)
+    if config.first_place is not None:
+        yield AddPositions(POSITIONS, config.first_place)
+
+
+def _blocks(config: ModelConfig, names: frozenset[str], recipe: Recipe | None) -> Iterator[Instruction]:
+    """Attention and MLP of each layer with the norm that comes before or after them; the last sum is left to _end."""
+    adds = False
     for layer in range(config.layers):
         prefix = f"model.layers.{layer}."
-        if recipe is None or layer not in recipe.skipped_attention:
-            yield AddNorm(prefix + "input_layernorm.weight", adds)
-            yield from _attention(config, names, layer, prefix + "self_attn.", window)
-            adds = True
-        if recipe is None or layer not in recipe.skipped_mlp:
-            yield AddNorm(prefix + "post_attention_layernorm.weight", adds)
-            yield from _mlp(config, names, layer, prefix + "mlp.", recipe)
-            adds = True
-    yield AddNorm(FINAL_NORM, adds, on_tail=True)
+        for attends, norm in ((True, "input_layernorm"), (False, "post_attention_layernorm")):
+            if recipe is not None and layer in (recipe.skipped_attention if attends else recipe.skipped_mlp):
+                continue
+            block = _attention if attends else _mlp
+            if config.norm_after:
+                yield from block(config, names, layer, recipe, Buffer.STREAM)
+                yield _norm(config, f"{prefix}{norm}.weight", adds=True, target=Buffer.STREAM)
+            else:
+                yield _norm(config, f"{prefix}{norm}.weight", adds)
+                yield from block(config, names, layer, recipe, Buffer.NORMED)
+                adds = True
+
+
+def _end(config: ModelConfig, names: frozenset[str], recipe: Recipe | None) -> Iterator[Instruction]:
+    source = Buffer.STREAM
+    if config.final_norm:
+        source = Buffer.NORMED
+        yield _norm(config, FINAL_NORM, adds=not config.norm_after and _has_blocks(config, recipe), on_tail=True)
+    if config.embedding_width is not None:
+        yield Linear(PROJECT_OUT, source, Buffer.NARROW, on_tail=True)
+        source = Buffer.NARROW
     output = output_matrix(config, names)
     if recipe is not None and kept_tokens(config, recipe) < config.vocabulary:
-        yield Linear(output, Buffer.NORMED, Buffer.KEPT_LOGITS, kept=True, on_tail=True)
+        yield Linear(output, source, Buffer.KEPT_LOGITS, kept=True, on_tail=True)
         yield Scatter()
     else:
-        yield Linear(output, Buffer.NORMED, Buffer.LOGITS, on_tail=True)
+        yield Linear(output, source, Buffer.LOGITS, on_tail=True)
+
+
+def _has_blocks(config: ModelConfig, recipe: Recipe | None) -> bool:
+    every = set(range(config.layers))
+    return recipe is None or not every <= set(recipe.skipped_attention) & set(recipe.skipped_mlp)
+
+
+def _norm(
+    config: ModelConfig, weight: str, adds: bool, on_tail: bool = False, target: Buffer = Buffer.NORMED
+) -> AddNorm:
+    return AddNorm(weight, adds, on_tail, bias_of(weight) if config.layer_norm else None, target)
 
 
 def _attention(
-    config: ModelConfig, names: frozenset[str], layer: int, prefix: str, window: int | None
+    config: ModelConfig, names: frozenset[str], layer: int, recipe: Recipe | None, source: Buffer
 ) -> Iterator[Instruction]:
+    prefix = f"model.layers.{layer}.self_attn."
     query, key = config.heads * config.head_dim, config.kv_heads * config.head_dim
     for part, column in (("q", 0), ("k", query), ("v", query + key)):
         weight, bias = f"{prefix}{part}_proj.weight", _bias(f"{prefix}{part}_proj.bias", names)
-        yield Linear(weight, Buffer.NORMED, Buffer.QKV, column, bias, meets=part == "v")
-    yield RotateStore(layer)
-    yield Attend(layer, window)
+        yield Linear(weight, source, Buffer.QKV, column, bias, meets=part == "v")
+    norms = (f"{prefix}q_norm.weight", f"{prefix}k_norm.weight") if config.qk_norm else (None, None)
+    yield RotateStore(layer, config.rotates(layer), *norms)
+    yield _attend(config, layer, recipe)
     yield Linear(prefix + "o_proj.weight", Buffer.ATTENDED, Buffer.DELTA, bias=_bias(prefix + "o_proj.bias", names))
 
 
+def _attend(config: ModelConfig, layer: int, recipe: Recipe | None) -> Attend:
+    own = config.window_of(layer)
+    window = None if recipe is None else recipe.kv_window
+    if window is None or (own is not None and own <= window + SINKS):
+        return Attend(layer, own, sinks=0)
+    return Attend(layer, window)
+
+
 def _mlp(
-    config: ModelConfig, names: frozenset[str], layer: int, prefix: str, recipe: Recipe | None
+    config: ModelConfig, names: frozenset[str], layer: int, recipe: Recipe | None, source: Buffer
 ) -> Iterator[Instruction]:
+    prefix = f"model.layers.{layer}.mlp."
     count = config.intermediate_size if recipe is None else kept_neurons(config, recipe)
     if recipe is not None and chooses_by_planes(config, names, recipe):
         yield PlaneMlp(layer)
         yield PlaneDown(layer)
         return
     chosen = layer if count < config.intermediate_size else None
-    for part, column in (("gate", 0), ("up", count)):
+    for part, column in (("gate", 0), ("up", count)) if config.gated else (("up", 0),):
         weight, bias = f"{prefix}{part}_proj.weight", _bias(f"{prefix}{part}_proj.bias", names)
-        yield Linear(weight, Buffer.NORMED, Buffer.GATE_UP, column, bias, neurons_of=chosen, meets=part == "up")
-    yield GatedSilu(layer, count, observes=recipe is None)
+        yield Linear(weight, source, Buffer.GATE_UP, column, bias, neurons_of=chosen, meets=part == "up")
+    yield (GatedSilu if config.gated else Relu)(layer, count, observes=recipe is None)
     down, bias = prefix + "down_proj.weight", _bias(prefix + "down_proj.bias", names)
     if chosen is None:
         yield Linear(down, Buffer.ACTIVATED, Buffer.DELTA, bias=bias)
     else:
-        yield NeuronDown(down, layer)
+        yield NeuronDown(down, layer, bias)
 
 
 def _bias(name: str, names: frozenset[str]) -> str | None:
@@ -260,11 +247,13 @@ def stages(programme: Programme) -> tuple[Stage, ...]:
     block = ""
     for index, step in enumerate(programme):
         match step:
-            case Embed():
-                found.append(Stage("the token embedding", index, Buffer.STREAM))
+            case Embed(target=buffer):
+                found.append(Stage("the token embedding", index, buffer))
+            case AddPositions():
+                found.append(Stage("the position embedding", index, Buffer.STREAM))
             case Attend(layer):
                 block = f"layer {layer}'s attention"
-            case GatedSilu(layer):
+            case GatedSilu(layer) | Relu(layer):
                 block = f"layer {layer}'s MLP"
             case NeuronDown() | Linear(target=Buffer.DELTA):
                 found.append(Stage(block, index, Buffer.DELTA))
@@ -290,15 +279,36 @@ class SharedInput:
     weights: tuple[str, ...]
 
 
+def output_source(programme: Programme) -> Buffer:
+    """The buffer that the output matrix reads."""
+    return next(step.source for step in reversed(programme) if isinstance(step, Linear))
+
+
+def written(step: Instruction) -> Buffer | None:
+    """The buffer whose old contents an instruction ends, of those that products read."""
+    match step:
+        case Embed(target=buffer) | AddNorm(target=buffer):
+            return buffer
+        case Linear(target=Buffer.STREAM | Buffer.NARROW as buffer):
+            return buffer
+        case AddPositions():
+            return Buffer.STREAM
+        case Attend():
+            return Buffer.ATTENDED
+        case GatedSilu() | Relu() | PlaneMlp():
+            return Buffer.ACTIVATED
+    return None
+
+
 def shared_inputs(programme: Programme) -> tuple[SharedInput, ...]:
     """The inputs of a programme's products, in order."""
-    makers = {AddNorm: Buffer.NORMED, Attend: Buffer.ATTENDED, GatedSilu: Buffer.ACTIVATED}
     current: dict[Buffer, int] = {}
     readers: dict[int, tuple[Buffer, list[str]]] = {}
     for index, step in enumerate(programme):
-        if type(step) in makers:
-            current.pop(makers[type(step)], None)
-        elif isinstance(step, Linear):
+        if isinstance(step, Linear):
             first = current.setdefault(step.source, index)
             readers.setdefault(first, (step.source, []))[1].append(step.weight)
+        ended = written(step)
+        if ended is not None:
+            current.pop(ended, None)
     return tuple(SharedInput(buffer, first, tuple(names)) for first, (buffer, names) in readers.items())

@@ -227,26 +227,42 @@ class _Pass:
         self.heads: torch.Tensor
 
     def execute(self, step: p.Instruction, ids: torch.Tensor) -> None:
-        buffers, weights, config = self.buffers, self.runner._weights, self.runner.config
+        buffers, weights = self.buffers, self.runner._weights
         match step:
             case p.Embed():
-                buffers[p.Buffer.STREAM] = op.embed(weights[step.weight], ids)
+                buffers[step.target] = op.embed(weights[step.weight], ids)
+            case p.AddPositions():
+                first = self.position + step.first
+                buffers[p.Buffer.STREAM] = op.add_positions(buffers[p.Buffer.STREAM], weights[step.weight], first)
             case p.AddNorm():
-                delta = buffers[p.Buffer.DELTA] if step.adds else None
-                stream, normed = op.add_norm(buffers[p.Buffer.STREAM], delta, weights[step.weight], config.rms_norm_eps)
-                buffers[p.Buffer.STREAM] = stream
-                buffers[p.Buffer.NORMED] = normed
+                self._add_norm(step)
             case p.Linear():
                 self._linear(step)
             case p.NeuronDown():
                 weight = weights[step.weight][:, self.runner.chosen[step.layer]]
-                buffers[p.Buffer.DELTA] = op.linear(buffers[p.Buffer.ACTIVATED], weight, None)
+                bias = None if step.bias is None else weights[step.bias]
+                buffers[p.Buffer.DELTA] = op.linear(buffers[p.Buffer.ACTIVATED], weight, bias)
             case p.RotateStore():
-                self._rotate_store(step.layer)
+                self._rotate_store(step)
             case p.Attend():
-                self._attend(step.layer)
+                self._attend(step)
             case p.GatedSilu():
-                self._gated_silu(step)
+                both = buffers[p.Buffer.GATE_UP]
+                self._activated(step, op.gated_silu(both[:, : step.count], both[:, step.count :]))
+            case p.Relu():
+                self._activated(step, op.relu(buffers[p.Buffer.GATE_UP]))
+
+    def _add_norm(self, step: p.AddNorm) -> None:
+        buffers, weights, epsilon = self.buffers, self.runner._weights, self.runner.config.rms_norm_eps
+        stream = buffers[p.Buffer.STREAM]
+        if step.bias is None:
+            delta = buffers[p.Buffer.DELTA] if step.adds else None
+            stream, normed = op.add_norm(stream, delta, weights[step.weight], epsilon)
+        else:
+            stream = stream + buffers[p.Buffer.DELTA] if step.adds else stream
+            normed = op.layer_norm(stream, weights[step.weight], weights[step.bias], epsilon)
+        buffers[p.Buffer.STREAM] = stream
+        buffers[step.target] = normed
 
     def _linear(self, step: p.Linear) -> None:
         weights = self.runner._weights
@@ -255,33 +271,37 @@ class _Pass:
             chosen = self.runner.chosen[step.neurons_of]
             weight, bias = weight[chosen], None if bias is None else bias[chosen]
         result = op.linear(self.buffers[step.source], weight, bias)
-        if step.on_tail:
+        if step.target is p.Buffer.LOGITS:
             result = result[self.wanted]
         if step.column:
             result = torch.cat((self.buffers[step.target], result), -1)
         self.buffers[step.target] = result
 
-    def _rotate_store(self, layer: int) -> None:
-        config, rows = self.runner.config, slice(self.position, self.position + self.width)
+    def _rotate_store(self, step: p.RotateStore) -> None:
+        runner, rows = self.runner, slice(self.position, self.position + self.width)
+        config, weights = runner.config, runner._weights
         parts = (config.heads, config.kv_heads, config.kv_heads)
-        split = self.buffers[p.Buffer.QKV].view(self.width, -1, config.head_dim).split(parts, 1)
-        query, key, value = split
-        cosine, sine = self.runner._cosine[rows], self.runner._sine[rows]
-        cache = self.runner._cache[layer]
-        cache[rows, 0] = op.rotate(key, cosine, sine).to(cache.dtype)
+        query, key, value = self.buffers[p.Buffer.QKV].view(self.width, -1, config.head_dim).split(parts, 1)
+        if step.query_norm is not None and step.key_norm is not None:
+            query, key = (
+                op.head_norm(heads, weights[name], config.rms_norm_eps)
+                for heads, name in ((query, step.query_norm), (key, step.key_norm))
+            )
+        if step.rotates:
+            query, key = (op.rotate(heads, runner._cosine[rows], runner._sine[rows]) for heads in (query, key))
+        cache = runner._cache[step.layer]
+        cache[rows, 0] = key.to(cache.dtype)
         cache[rows, 1] = value.to(cache.dtype)
-        self.heads = op.rotate(query, cosine, sine)
+        self.heads = query
 
-    def _attend(self, layer: int) -> None:
-        cache, scale = self.runner._cache[layer][: self.keys], self.runner.config.head_dim**-0.5
+    def _attend(self, step: p.Attend) -> None:
+        cache, scale = self.runner._cache[step.layer][: self.keys], self.runner.config.head_dim**-0.5
         reads_prompt = self.width > MAX_DECODE_ROWS
         attend = flash_attend if reads_prompt and self.runner.flash is not None else op.attend
-        mixed = attend(self.heads, cache[:, 0], cache[:, 1], self.position, scale)
+        mixed = attend(self.heads, cache[:, 0], cache[:, 1], self.position, scale, step.window)
         self.buffers[p.Buffer.ATTENDED] = mixed.reshape(self.width, -1)
 
-    def _gated_silu(self, step: p.GatedSilu) -> None:
-        both = self.buffers[p.Buffer.GATE_UP]
-        activated = op.gated_silu(both[:, : step.count], both[:, step.count :])
+    def _activated(self, step: p.GatedSilu | p.Relu, activated: torch.Tensor) -> None:
         self.buffers[p.Buffer.ACTIVATED] = activated
         if step.observes:
             self.runner._statistics[step.layer].lerp_(activated[0].abs(), OBSERVED_SHARE)

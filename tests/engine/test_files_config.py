@@ -83,16 +83,17 @@ def test_other_rope_kinds(values: dict[str, Any], spelling: dict[str, Any], expe
     assert parse_config(values | spelling, {}).rope_scaling == expected
 
 
-def test_a_sliding_window_limits_the_context(values: dict[str, Any]) -> None:
+def test_a_sliding_window_is_what_rows_attend_to_and_not_the_context(values: dict[str, Any]) -> None:
     mistral = values | {"architectures": ["MistralForCausalLM"], "max_position_embeddings": 1024}
-    assert parse_config(mistral | {"sliding_window": 96}, {}).context == 96
-    assert parse_config(mistral | {"sliding_window": None}, {}).context == 1024
+    windowed, whole = (parse_config(mistral | {"sliding_window": window}, {}) for window in (96, None))
+    assert (windowed.context, windowed.window_of(0)) == (1024, 96)
+    assert (whole.context, whole.window_of(0)) == (1024, None)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"architectures": ["OPTForCausalLM"]}, ["OPTForCausalLM", "LlamaForCausalLM"]),
+        ({"architectures": ["BloomForCausalLM"]}, ["BloomForCausalLM", "LlamaForCausalLM"]),
         ({"architectures": []}, ["no architecture", "LlamaForCausalLM"]),
         ({"architectures": "LlamaForCausalLM"}, ["no architecture"]),
         ({"hidden_size": None}, ["lacks hidden_size"]),

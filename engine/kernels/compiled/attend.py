@@ -13,8 +13,7 @@ from engine.kernels.compiled.vector_dots import dot_tile, weighted_rows
 from engine.kernels.compiled.vector_ir import ITEM_SIZE, KIND_F16, KIND_F32
 from engine.kernels.compiled.vector_lanes import add_in_place, exp_and_sum, maximum_of
 from engine.kernels.compiled.vector_words import field, store_f32
-
-SINKS = 4  # first positions a draft attends to beside its window
+from engine.model.instructions import SINKS
 
 
 @njit(nogil=True, error_model="numpy")
@@ -73,7 +72,7 @@ def _head_kernel(kind: int) -> Any:
 
 
 def _window_kernel(kind: int) -> Any:
-    """As above over the first SINKS and the last `window` positions of `count`, more than both: only drafts do so.
+    """As above over the first SINKS and the last `window` positions of `count`, more than both: a draft's own window.
 
     The first positions stay because heads with nothing to look at look there (Xiao et al. 2023, attention sinks).
     """
@@ -102,8 +101,9 @@ def attend(step, position, block, thread):
     """Block (row, head): target[row, head] = softmax(query . keys) values over positions 0 to `position + row`.
 
     SOURCE rows hold the rotated, scaled query heads; WEIGHT is the layer's KV cache [positions, 2, kv heads, K] of
-    KIND; EXTRA_A: float32 scratch, EXTRA_B bytes of it a thread: positions + 8, and K where EXTRA_E, the window, is
-    not 0; EXTRA_C: heads, EXTRA_D: kv heads.
+    KIND; EXTRA_A: float32 scratch, EXTRA_B bytes of it a thread: positions + 8, and K for a window with sinks;
+    EXTRA_C: heads, EXTRA_D: kv heads. EXTRA_E: the window, of the last so many positions, negative where the first
+    SINKS are seen beside it; 0 for none.
     A row reads only positions up to its own, so its result cannot depend on the rows beside it.
     """
     dim, heads, kv_heads = field(step, t.K), field(step, t.EXTRA_C), field(step, t.EXTRA_D)
@@ -116,11 +116,13 @@ def attend(step, position, block, thread):
     query = field(step, t.SOURCE) + row * field(step, t.SOURCE_STRIDE) + head * dim * 4
     out = field(step, t.TARGET) + row * field(step, t.TARGET_STRIDE) + head * dim * 4
     count, window = position + row + 1, field(step, t.EXTRA_E)
-    if window != 0 and count > SINKS + window:
+    if window > 0 and count > window:
+        keys, values, count = keys + (count - window) * stride, values + (count - window) * stride, window
+    if window < 0 and count > SINKS - window:
         if size == 2:
-            window_f16(query, keys, values, stride, count, window, dim, scores, out)
+            window_f16(query, keys, values, stride, count, -window, dim, scores, out)
         else:
-            window_f32(query, keys, values, stride, count, window, dim, scores, out)
+            window_f32(query, keys, values, stride, count, -window, dim, scores, out)
     elif size == 2:
         head_f16(query, keys, values, stride, count, dim, scores, out)
     else:

@@ -60,6 +60,8 @@ class _Binder:
         match step:
             case p.Embed():
                 self._embed(row, step)
+            case p.AddPositions():
+                self._add_positions(row, step)
             case p.AddNorm():
                 self._add_norm(row, step)
             case p.Linear():
@@ -67,11 +69,11 @@ class _Binder:
             case p.NeuronDown():
                 self._neuron_down(row, step)
             case p.RotateStore():
-                self._rotate_store(row, step.layer)
+                self._rotate_store(row, step)
             case p.Attend():
                 self._attend(row, step)
-            case p.GatedSilu():
-                self._gated_silu(row, step)
+            case p.GatedSilu() | p.Relu():
+                self._activate(row, step)
             case p.PlaneMlp():
                 self._plane_mlp(row, step.layer)
             case p.PlaneDown():
@@ -101,6 +103,10 @@ class _Binder:
         array = self.memory.buffers[buffer]
         row[t.SOURCE], row[t.SOURCE_STRIDE] = array.ctypes.data, array.strides[0]
 
+    def _vector(self, name: str | None) -> int:
+        """Address of a float32 vector; 0 for none."""
+        return 0 if name is None else int(self.weights.vector(name).ctypes.data)
+
     def _matrix(self, row: np.ndarray, matrix: Matrix) -> None:
         row[t.WEIGHT], row[t.SCALE], row[t.KIND] = matrix.address, matrix.scales, matrix.kind
         row[t.N], row[t.K] = matrix.rows, matrix.columns
@@ -108,13 +114,18 @@ class _Binder:
     def _embed(self, row: np.ndarray, step: p.Embed) -> None:
         row[t.OPERATION] = t.EMBED
         self._matrix(row, self.weights.embedding(step.weight))
+        self._target(row, step.target)
+
+    def _add_positions(self, row: np.ndarray, step: p.AddPositions) -> None:
+        row[t.OPERATION], row[t.EXTRA_A] = t.ADD_POSITIONS, step.first
+        self._matrix(row, self.weights.embedding(step.weight))
         self._target(row, p.Buffer.STREAM)
 
     def _add_norm(self, row: np.ndarray, step: p.AddNorm) -> None:
         row[t.OPERATION], row[t.ON_TAIL], row[t.K] = t.ADD_NORM, step.on_tail, self.config.hidden_size
         self._source(row, p.Buffer.STREAM)
-        self._target(row, p.Buffer.NORMED)
-        row[t.WEIGHT] = self.weights.vector(step.weight).ctypes.data
+        self._target(row, step.target)
+        row[t.WEIGHT], row[t.BIAS] = self._vector(step.weight), self._vector(step.bias)
         row[t.EXTRA_C] = self.memory.scalars.ctypes.data
         if step.adds:
             delta = self.memory.buffers[p.Buffer.DELTA]
@@ -137,8 +148,7 @@ class _Binder:
             self._matrix(row, matrix)
             self._source(row, step.source)
         self._target(row, step.target, step.column)
-        if step.bias is not None:
-            row[t.BIAS] = self.weights.vector(step.bias).ctypes.data
+        row[t.BIAS] = self._vector(step.bias)
         if step.neurons_of is not None:
             chosen = self.weights.chosen[step.neurons_of]
             row[t.OPERATION], row[t.N], row[t.EXTRA_A] = t.GATHERED_LINEAR, len(chosen), chosen.ctypes.data
@@ -148,6 +158,7 @@ class _Binder:
         matrix, chosen = self.weights.neuron_major(step.weight), self.weights.chosen[step.layer]
         self._matrix(row, matrix)
         row[t.N], row[t.K], row[t.EXTRA_A] = matrix.columns, len(chosen), chosen.ctypes.data
+        row[t.BIAS] = self._vector(step.bias)
         self._source(row, p.Buffer.ACTIVATED)
         self._target(row, p.Buffer.DELTA)
 
@@ -156,12 +167,15 @@ class _Binder:
         row[t.WEIGHT], row[t.KIND] = cache.ctypes.data, 1 if cache.dtype == np.float16 else 0
         row[t.K], row[t.EXTRA_C], row[t.EXTRA_D] = self.config.head_dim, self.config.heads, self.config.kv_heads
 
-    def _rotate_store(self, row: np.ndarray, layer: int) -> None:
-        row[t.OPERATION] = t.ROTATE_STORE
-        self._cache(row, layer)
+    def _rotate_store(self, row: np.ndarray, step: p.RotateStore) -> None:
+        row[t.OPERATION], row[t.N] = t.ROTATE_STORE, step.rotates
+        self._cache(row, step.layer)
         self._source(row, p.Buffer.QKV)
-        row[t.EXTRA_A], row[t.EXTRA_B] = self.memory.cosine.ctypes.data, self.memory.sine.ctypes.data
-        row[t.EXTRA_E] = self.memory.scalars.ctypes.data + 4
+        memory = self.memory
+        cosine, sine = (memory.cosine, memory.sine) if step.rotates else memory.still
+        row[t.EXTRA_A], row[t.EXTRA_B] = cosine.ctypes.data, sine.ctypes.data
+        row[t.EXTRA_E] = memory.scalars.ctypes.data + 4
+        row[t.SCALE], row[t.BIAS] = self._vector(step.query_norm), self._vector(step.key_norm)
 
     def _attend(self, row: np.ndarray, step: p.Attend) -> None:
         row[t.OPERATION] = t.ATTEND
@@ -169,10 +183,10 @@ class _Binder:
         self._source(row, p.Buffer.QKV)
         self._target(row, p.Buffer.ATTENDED)
         row[t.EXTRA_A], row[t.EXTRA_B] = self.memory.scores.ctypes.data, self.memory.scores.strides[0]
-        row[t.EXTRA_E] = step.window or 0
+        row[t.EXTRA_E] = -(step.window or 0) if step.sinks else step.window or 0
 
-    def _gated_silu(self, row: np.ndarray, step: p.GatedSilu) -> None:
-        row[t.OPERATION], row[t.N] = t.GATED_SILU, step.count
+    def _activate(self, row: np.ndarray, step: p.GatedSilu | p.Relu) -> None:
+        row[t.OPERATION], row[t.N] = (t.RELU if isinstance(step, p.Relu) else t.GATED_SILU), step.count
         self._source(row, p.Buffer.GATE_UP)
         self._target(row, p.Buffer.ACTIVATED)
         row[t.EXTRA_A] = self.memory.statistics[step.layer].ctypes.data if step.observes else 0

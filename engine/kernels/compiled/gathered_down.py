@@ -9,6 +9,7 @@ from numba import njit
 from engine.kernels.compiled import table as t
 from engine.kernels.compiled.vector_dots import weighted_gather
 from engine.kernels.compiled.vector_ir import ITEM_SIZE, KIND_BF16, KIND_F16, KIND_F32, KIND_I8
+from engine.kernels.compiled.vector_lanes import add_in_place
 from engine.kernels.compiled.vector_words import field
 
 COLUMNS_OF_BLOCK = 64
@@ -41,6 +42,7 @@ def gathered_down(step, rows, block):
     """One block of columns of target[row] = sum over i of source[row, i] * weight[index[i]]; weight is [neurons, N].
 
     N is a multiple of eight. EXTRA_A: the int32 index, K of them; int8 rows carry a float32 scale at SCALE[neuron].
+    BIAS: float32 [N] that is added, or 0.
     """
     first = block * COLUMNS_OF_BLOCK
     last = min(field(step, t.N), first + COLUMNS_OF_BLOCK)
@@ -57,3 +59,5 @@ def gathered_down(step, rows, block):
             columns_bf16(w, x, y, scale, width, index, count, first, last)
         else:
             columns_f32(w, x, y, scale, width, index, count, first, last)
+        if field(step, t.BIAS) != 0:
+            add_in_place(y + first * 4, field(step, t.BIAS) + first * 4, last - first)

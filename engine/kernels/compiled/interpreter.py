@@ -5,11 +5,12 @@ from __future__ import annotations
 from numba import njit
 
 from engine.kernels.compiled import table as t
+from engine.kernels.compiled.activations import NEURONS_OF_BLOCK, gated_silu, relu
 from engine.kernels.compiled.add_norm import add_norm
+from engine.kernels.compiled.add_positions import add_positions
 from engine.kernels.compiled.attend import attend
 from engine.kernels.compiled.blocks import finish, stretch_start, take
 from engine.kernels.compiled.embed import embed
-from engine.kernels.compiled.gated_silu import NEURONS_OF_BLOCK, gated_silu
 from engine.kernels.compiled.gathered_down import COLUMNS_OF_BLOCK, gathered_down
 from engine.kernels.compiled.linear import GATHERED_ROWS, block_rows, block_start, gathered_linear, linear
 from engine.kernels.compiled.lowbit_linear import lowbit_block_rows, lowbit_block_start, lowbit_linear
@@ -31,7 +32,7 @@ def block_count(step, first_row, rows):
         return (field(step, t.N) + lowbit_block_rows(step) - 1) // lowbit_block_rows(step) if rows > first_row else 0
     if operation == t.ATTEND:
         return rows * field(step, t.EXTRA_C)
-    if operation == t.GATED_SILU:
+    if operation == t.GATED_SILU or operation == t.RELU:
         return (field(step, t.N) + NEURONS_OF_BLOCK - 1) // NEURONS_OF_BLOCK
     if operation == t.GATHERED_LINEAR:
         return (field(step, t.N) + GATHERED_ROWS - 1) // GATHERED_ROWS
@@ -74,6 +75,10 @@ def run_block(step, tokens, position, first_row, rows, block, thread):
         quantise(step, first_row + block)
     elif operation == t.SCATTER:
         scatter(step, first_row + block)
+    elif operation == t.RELU:
+        relu(step, rows, block)
+    elif operation == t.ADD_POSITIONS:
+        add_positions(step, position, block)
 
 
 @njit(nogil=True)

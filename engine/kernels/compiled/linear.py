@@ -9,7 +9,7 @@ from numba import njit
 from engine.kernels.compiled import table as t
 from engine.kernels.compiled.vector_dots import dot_gathered, dot_tile
 from engine.kernels.compiled.vector_ir import ITEM_SIZE, KIND_BF16, KIND_F16, KIND_F32, KIND_I8
-from engine.kernels.compiled.vector_words import field, load_f32, store_f32
+from engine.kernels.compiled.vector_words import field, index_at, load_f32, store_f32
 
 TILE_ROWS = 24  # a multiple of every tile height below
 GATHERED_ROWS = 64  # chosen rows of a block, a multiple of eight
@@ -124,7 +124,7 @@ def linear(step, first_row, rows, block):
 def gathered_linear(step, rows, block):
     """One block of target[row, i] = weight[index[i]] . source[row] for the N chosen rows. EXTRA_A: the int32 index.
 
-    A bias is left out: only drafts gather, and a draft may be wrong.
+    BIAS: float32 [rows of the matrix], or 0.
     """
     n0 = block * GATHERED_ROWS
     n1 = min(field(step, t.N), n0 + GATHERED_ROWS)
@@ -139,3 +139,8 @@ def gathered_linear(step, rows, block):
         gathered_bf16(w, x, xs, y, ys, scale, k, index, n0, n1, rows)
     else:
         gathered_f32(w, x, xs, y, ys, scale, k, index, n0, n1, rows)
+    if field(step, t.BIAS) != 0:
+        for row in range(rows):
+            for n in range(n0, n1):
+                at = y + row * ys + n * 4
+                store_f32(at, load_f32(at) + load_f32(field(step, t.BIAS) + index_at(index, n) * 4))

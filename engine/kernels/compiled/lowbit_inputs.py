@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.files.config import ModelConfig
-from engine.kernels.compiled.gated_silu import NEURONS_OF_BLOCK
+from engine.kernels.compiled.activations import NEURONS_OF_BLOCK
 from engine.kernels.compiled.memory import PlanedMlp, Weights
 from engine.lowbit.packed import PackedMatrix
 from engine.model import programme as p
@@ -52,12 +52,6 @@ def plan_inputs(programme: p.Programme, config: ModelConfig, weights: Weights) -
     readers: dict[tuple[p.Buffer, int | None], PackedMatrix] = {}
     for index, step in enumerate(programme):
         match step:
-            case p.AddNorm():
-                producers[p.Buffer.NORMED] = index
-            case p.Attend():
-                producers[p.Buffer.ATTENDED] = index
-            case p.GatedSilu():
-                producers[p.Buffer.ACTIVATED] = index
             case p.Linear() | p.PlaneMlp():
                 matrix, source = matrix_of(step, weights), source_of(step)
                 if isinstance(matrix, PackedMatrix):
@@ -71,6 +65,9 @@ def plan_inputs(programme: p.Programme, config: ModelConfig, weights: Weights) -
                         plan.folded[producer] = (source, matrix)
                     else:
                         plan.before[index] = (source, matrix, isinstance(step, p.Linear) and step.on_tail)
+        made = p.written(step)
+        if made is not None:
+            producers[made] = index
     return plan
 
 
@@ -84,9 +81,9 @@ def _folds(producer: p.Instruction, matrix: PackedMatrix, config: ModelConfig) -
     match producer:
         case p.Attend():
             return config.head_dim % matrix.group == 0
-        case p.GatedSilu():
+        case p.GatedSilu() | p.Relu():
             return producer.count == matrix.columns and NEURONS_OF_BLOCK % matrix.group == 0
-    return True
+    return isinstance(producer, p.AddNorm)
 
 
 def _require_same(step: p.Linear | p.PlaneMlp, matrix: PackedMatrix, other: PackedMatrix) -> None:

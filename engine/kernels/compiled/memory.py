@@ -18,7 +18,8 @@ class Memory:
     """Everything a table points at; whoever holds the table must hold this too.
 
     buffers: float32 [rows, width] each. cache: per layer [positions, 2, kv heads, head_dim], float16 or float32.
-    cosine, sine: float32 [positions, head_dim / 2]. scores: float32 [threads, positions + 8 + head_dim].
+    cosine, sine: float32 [positions, head_dim / 2]; still: those of a position that turns nothing, [head_dim / 2].
+    scores: float32 [threads, positions + 8 + head_dim].
     quantised: uint8 [draft rows, bytes] for the buffers that packed matrices read; only a draft's table needs it.
     kept: int32 ids of the tokens of a reduced vocabulary, rewritten in place when they change.
     chosen, chosen_counts: int32 [draft rows * neurons + a few] and int64 [draft rows, lists]: the neurons that planes
@@ -35,6 +36,7 @@ class Memory:
     statistics: np.ndarray
     quantised: Mapping[p.Buffer, np.ndarray] = field(default_factory=dict)
     kept: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    still: tuple[np.ndarray, np.ndarray] = (np.ones(0, np.float32), np.zeros(0, np.float32))
     chosen: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     chosen_counts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
 

@@ -64,6 +64,98 @@ def silu_times(typing_context, gate, up, out, count):
     return signature, generate
 
 
+@intrinsic
+def relu_to(typing_context, values, out, count):
+    """out[i] = values[i] where it is above zero or no number, else 0; count is a multiple of eight, above zero."""
+    signature = types.void(*[types.int64] * 3)
+
+    def generate(context: Any, b: ir.IRBuilder, _signature: Any, args: Any) -> Any:
+        values_, out_, count_ = args
+        loop = v.Loop(b, count_, [])
+        lanes = v.load_vector(b, v.offset(b, v.pointer(b, values_), loop.index, 4), v.KIND_F32)
+        kept = b.select(b.fcmp_unordered(">", lanes, v.splat(0.0)), lanes, v.splat(0.0))
+        v.store_vector(b, kept, v.offset(b, v.pointer(b, out_), loop.index, 4), v.KIND_F32)
+        loop.end([])
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic(prefer_literal=True)
+def add_stored(typing_context, kind, values, others, count):
+    """values[i] += others[i], float32 and stored as `kind` (compile-time); count is a multiple of eight, above zero."""
+    kinds = literals(kind)
+    if kinds is None:
+        return None
+    kind_ = kinds[0]
+    signature = types.void(kind, *[types.int64] * 3)
+
+    def generate(context: Any, b: ir.IRBuilder, _signature: Any, args: Any) -> Any:
+        _, values_, others_, count_ = args
+        loop = v.Loop(b, count_, [])
+        at = v.offset(b, v.pointer(b, values_), loop.index, 4)
+        other = v.load_vector(b, v.offset(b, v.pointer(b, others_), loop.index, v.ITEM_SIZE[kind_]), kind_)
+        v.store_vector(b, b.fadd(v.load_vector(b, at, v.KIND_F32), other), at, v.KIND_F32)
+        loop.end([])
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+def value_sum(typing_context, values, count):
+    """Sum of float32 values; count is a multiple of eight, above zero."""
+    signature = types.float32(types.int64, types.int64)
+
+    def generate(_context: Any, b: ir.IRBuilder, _signature: Any, args: Any) -> Any:
+        values_, count_ = args
+        loop = v.Loop(b, count_, [v.splat(0.0)])
+        lanes = v.load_vector(b, v.offset(b, v.pointer(b, values_), loop.index, 4), v.KIND_F32)
+        loop.end([b.fadd(loop.values[0], lanes)])
+        return v.fold(b, loop.results[0], b.fadd)
+
+    return signature, generate
+
+
+@intrinsic
+def centred_square_sum(typing_context, values, mean, count):
+    """Sum of (values[i] - mean) squared, float32; count is a multiple of eight, above zero."""
+    signature = types.float32(types.int64, types.float32, types.int64)
+
+    def generate(_context: Any, b: ir.IRBuilder, _signature: Any, args: Any) -> Any:
+        values_, mean_, count_ = args
+        middle = v.broadcast(b, mean_)
+        loop = v.Loop(b, count_, [v.splat(0.0)])
+        lanes = v.load_vector(b, v.offset(b, v.pointer(b, values_), loop.index, 4), v.KIND_F32)
+        centred = b.fsub(lanes, middle)
+        loop.end([v.fma(b, centred, centred, loop.values[0])])
+        return v.fold(b, loop.results[0], b.fadd)
+
+    return signature, generate
+
+
+@intrinsic
+def centre_to(typing_context, values, mean, factor, weights, biases, out, count):
+    """out[i] = (values[i] - mean) * factor * weights[i] + biases[i], float32; count a multiple of eight, above zero."""
+    signature = types.void(types.int64, types.float32, types.float32, *[types.int64] * 4)
+
+    def generate(context: Any, b: ir.IRBuilder, _signature: Any, args: Any) -> Any:
+        values_, mean_, factor_, weights_, biases_, out_, count_ = args
+        middle, spread = v.broadcast(b, mean_), v.broadcast(b, factor_)
+        loop = v.Loop(b, count_, [])
+
+        def lanes(base: Any) -> Any:
+            return v.load_vector(b, v.offset(b, v.pointer(b, base), loop.index, 4), v.KIND_F32)
+
+        scaled = b.fmul(b.fmul(b.fsub(lanes(values_), middle), spread), lanes(weights_))
+        result = b.fadd(scaled, lanes(biases_))
+        v.store_vector(b, result, v.offset(b, v.pointer(b, out_), loop.index, 4), v.KIND_F32)
+        loop.end([])
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
 @intrinsic(prefer_literal=True)
 def convert(typing_context, source_kind, target_kind, source, target, count):
     """Copy `count` (a multiple of eight) values between storage kinds; the target is float32 or float16."""

@@ -20,12 +20,15 @@ def flash_version(device: torch.device, dtype: torch.dtype) -> str | None:
     return importlib.metadata.version("flash-attn")
 
 
-def flash_attend(query: Tensor, keys: Tensor, values: Tensor, position: int, scale: float) -> Tensor:
+def flash_attend(
+    query: Tensor, keys: Tensor, values: Tensor, position: int, scale: float, window: int | None = None
+) -> Tensor:
     """As operations.attend: float32 query [rows, heads, dim], keys and values [length, kv heads, dim], length at least
     position + rows; float32 [rows, heads, dim]."""
     from flash_attn import flash_attn_func  # type: ignore[import-not-found]
 
     length = position + query.shape[0]  # causal means aligned at the end: the last row sees exactly the last key
     q, k, v = query.to(keys.dtype)[None], keys[None, :length], values[None, :length]
-    mixed: Tensor = flash_attn_func(q, k, v, softmax_scale=scale, causal=True)
+    sees = {} if window is None else {"window_size": (window - 1, 0)}  # keys beside its own, on either side
+    mixed: Tensor = flash_attn_func(q, k, v, softmax_scale=scale, causal=True, **sees)
     return mixed[0].float()

@@ -18,8 +18,12 @@ def embed(weight: Tensor, tokens: Tensor) -> Tensor:
 
 
 def add_positions(stream: Tensor, weight: Tensor, position: int) -> Tensor:
-    """The stream plus rows of a learned table [places, hidden], the first row standing at place `position`."""
-    return stream + weight[position : position + len(stream)].float()
+    """The stream plus rows of a learned table [places, hidden], the first row standing at place `position`.
+
+    Rows beyond the table, which only pad a pass, stand at its last place.
+    """
+    places = torch.arange(position, position + len(stream), device=stream.device).clamp(max=len(weight) - 1)
+    return stream + weight[places].float()
 
 
 def add_norm(stream: Tensor, delta: Tensor | None, weight: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
@@ -36,6 +40,11 @@ def layer_norm(stream: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> 
     return centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + epsilon) * weight + bias
 
 
+def head_norm(heads: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+    """RMS norm of each head [rows, heads, dim], times weight [dim] (Henry et al. 2020, as Qwen3 has it)."""
+    return heads * torch.rsqrt(heads.square().mean(-1, keepdim=True) + epsilon) * weight
+
+
 def linear(source: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """source times weight transposed, multiplied in the weight's own type, accumulated and returned in float32."""
     result = functional.linear(source.to(weight.dtype), weight).float()
@@ -50,8 +59,12 @@ def rotate(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     return torch.cat((first * cos - second * sin, second * cos + first * sin), -1)
 
 
-def attend(query: Tensor, keys: Tensor, values: Tensor, position: int, scale: float) -> Tensor:
+def attend(
+    query: Tensor, keys: Tensor, values: Tensor, position: int, scale: float, window: int | None = None
+) -> Tensor:
     """Causal attention of rows standing at position, position + 1, …, each over the keys up to its own.
+
+    window: only the last so many of them (sliding window, Child et al. 2019); None for all.
 
     query [rows, heads, dim] float32; keys, values [length, kv heads, dim] of the cache's type, with
     length >= position + rows. Keys behind a row's own position get weight exactly zero, so neither the number of
@@ -65,7 +78,8 @@ def attend(query: Tensor, keys: Tensor, values: Tensor, position: int, scale: fl
     v = values[:, :, None, :].expand(length, kv_heads, group, dim).reshape(length, heads, dim).transpose(0, 1)[None]
     q = query.to(keys.dtype).transpose(0, 1)[None]
     own = torch.arange(position, position + rows, device=query.device)[:, None]
-    seen = torch.arange(length, device=query.device)[None, :] <= own
+    places = torch.arange(length, device=query.device)[None, :]
+    seen = places <= own if window is None else (places <= own) & (places > own - window)
     mask = torch.zeros(rows, length, dtype=q.dtype, device=query.device).masked_fill(~seen, float("-inf"))
     backend = SDPBackend.EFFICIENT_ATTENTION if query.is_cuda else SDPBackend.MATH
     with sdpa_kernel(backend):

@@ -39,6 +39,7 @@ OPT: dict[str, Any] = {
     "pad_token_id": 2,
 }
 OPT_350M = {"word_embed_proj_dim": 32, "do_layer_norm_before": False}
+SLIDING: dict[str, Any] = {"sliding_window": WINDOW}
 WAVES = {"rope_theta": 10000.0, "original_max_position_embeddings": 32}
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, **WAVES}
 LONG = {"rope_type": "longrope", "short_factor": [1.0 + 0.1 * i for i in range(8)], "long_factor": [4.0] * 8}
@@ -75,13 +76,13 @@ CASES = (
     llama("llama dynamic", rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0}),
     llama("llama llama3", rope_parameters=LLAMA3),
     llama("llama yarn", rope_parameters={"rope_type": "yarn", "factor": 8.0, **WAVES}),
-    Case("mistral", "MistralConfig", {"sliding_window": WINDOW}),
+    Case("mistral", "MistralConfig", SLIDING),
     Case("mistral without window", "MistralConfig", {"sliding_window": None}),
-    Case("qwen2", "Qwen2Config", {"tie_word_embeddings": True, "sliding_window": WINDOW}),
-    Case("qwen2 half windowed", "Qwen2Config", {"use_sliding_window": True, "sliding_window": 24, "max_window_layers": 1}),
+    Case("qwen2", "Qwen2Config", {"tie_word_embeddings": True, **SLIDING}),
+    Case("qwen2 half windowed", "Qwen2Config", {"use_sliding_window": True, "max_window_layers": 1, **SLIDING}),
     Case("qwen3", "Qwen3Config", {"head_dim": 32}),
     Case("smollm3", "SmolLM3Config", {"num_hidden_layers": 4, "tie_word_embeddings": True}),
-    Case("phi3", "Phi3Config", {"sliding_window": WINDOW}),
+    Case("phi3", "Phi3Config", SLIDING),
     Case("phi3 longrope", "Phi3Config", {"rope_parameters": LONG}),
     Case("opt", "OPTConfig", OPT),
     Case("opt 350m", "OPTConfig", OPT_350M),

@@ -6,17 +6,12 @@ kernels and by torch.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engine.engine import Engine
-from engine.files.folder import open_folder
-from engine.files.stored_names import stored_name
-from engine.model.compiled_runner import CompiledRunner
 from engine.recipe import Recipe
 from engine_rig import compiled_runner, loaded_engine, no_end_tokens, reply, request, step_logits, torch_runner
 from family_models import CASES, Case, Made, make

@@ -16,6 +16,7 @@ from figures import MARK, ROOT, Figure, conditions, table
 
 SCRIPTS = (
     "starter_load",
+    "load_speed",
     "first_paint",
     "first_token",
     "speculation",

@@ -268,7 +268,7 @@ def start(arguments: list[str]) -> int:
     options = {argument.split("=")[0] for argument in arguments}
     if "--prompt" in options:
         return call("engine.cli.main", ["generate", *arguments])
-    if has_display() or "--smoke" in options:
+    if has_display() or options & {"--smoke", "--install-shortcut", "--uninstall-shortcut"}:
         return call("app.main", arguments)
     say("No display was found, so the conversation runs in this terminal.")
     return call("engine.cli.main", ["chat", *arguments])

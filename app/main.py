@@ -24,8 +24,11 @@ from app import icons, language, theme
 from app.host import EngineHost
 from app.live_settings import LiveSettings
 from app.log_file import logging_to_file
+from app.model_controller import droppable
+from app.opening import Opening
 from app.settings import ENGLISH, AppSettings
 from app.settings_store import Loaded, SettingsStore
+from app.single_instance import SingleInstance, instance_name
 from app.smoke import QUESTION, DemoRun, PictureRun, SmokeRun
 from app.ui.main_window import MainWindow
 from app.worker import EngineFactory, EngineLike, fault_sentence
@@ -45,6 +48,11 @@ def make_engine() -> EngineLike:
 def arguments(argv: list[str] | None) -> argparse.Namespace:
     """The command line of the window."""
     parser = argparse.ArgumentParser(prog="specular", description="Chat with a model that drafts and verifies itself.")
+    parser.add_argument("file", nargs="?", default="", help="a model, an exported chat or a replay to open")
+    parser.add_argument(
+        "--install-shortcut", action="store_true", help="put Specular into the desktop's menu, and exit"
+    )
+    parser.add_argument("--uninstall-shortcut", action="store_true", help="take it out again, and exit")
     parser.add_argument("--model", help="a model folder, a .gguf file, or starter; the last one used by default")
     parser.add_argument("--smoke", metavar="OUT.png", help="ask the starter model one question, save a picture, exit")
     parser.add_argument("--smoke-theme", choices=("light", "dark", "contrast"), default="dark", help="its theme")
@@ -84,13 +92,15 @@ class Launcher(QObject):
         *,
         started: str = "",
         history: Path | None = None,
+        file: str = "",
     ) -> None:
         super().__init__()
         self._model = loaded.settings.model if model is None else model
-        self._started = started
+        self._started, self._file = started, file
         self.host = EngineHost(factory, self)
         self.settings = LiveSettings(store, loaded.settings, self)
         self.window = MainWindow(self.host, self.settings, loaded.notes, history_folder=history)
+        self.opening = Opening(self.window)
         self.window.setWindowIcon(icons.icon("brand", "accent", 64))
         self.window.painted.connect(self._on_painted, Qt.ConnectionType.QueuedConnection)
 
@@ -98,9 +108,11 @@ class Launcher(QObject):
     def _on_painted(self) -> None:
         if self._started:
             print_timing(self._started)
-        if self._model:
+        if self._file:
+            self.opening.open(self._file)
+        if self._model and not (self._file and droppable(self._file)):  # a chat or a replay is opened beside the model
             self.window.models.load(self._model)
-        else:
+        elif not self._file:
             self.window.show_demo()
 
     def dismiss(self) -> None:
@@ -129,6 +141,8 @@ def print_timing(started: str) -> None:
 def main(argv: list[str] | None = None, factory: EngineFactory = make_engine) -> int:
     """Open the window and run it until it is closed; the exit status. `factory` makes the engine, in its thread."""
     options = arguments(argv)
+    if options.install_shortcut or options.uninstall_shortcut:
+        return change_shortcut(install=options.install_shortcut)
     if sys.stderr is not None and not faulthandler.is_enabled():
         faulthandler.enable(sys.__stderr__ or sys.stderr)
     if options.smoke:
@@ -142,10 +156,31 @@ def main(argv: list[str] | None = None, factory: EngineFactory = make_engine) ->
                 smoke = partial(SmokeRun, target=options.smoke, questions=options.smoke_prompt or (QUESTION,))
             model = "" if options.demo else options.model or "starter"
             return run(loaded, SettingsStore(Path(folder)), model, factory, smoke)
+    file = str(Path(options.file).absolute()) if options.file else ""
+    make_application()
+    instance = SingleInstance(instance_name())
+    if not instance.begin(file):
+        return 0
     store = SettingsStore()
     with logging_to_file():
         log.info("Specular begins.")
-        return run(store.load(), store, "" if options.demo else options.model, factory)
+        model = "" if options.demo else options.model
+        try:
+            return run(store.load(), store, model, factory, file=file, instance=instance)
+        finally:
+            instance.end()
+
+
+def change_shortcut(*, install: bool) -> int:
+    """Make the desktop's shortcut or take it away, and say so; the exit status."""
+    from app.desktop.shortcut import install_shortcut, uninstall_shortcut
+
+    if QGuiApplication.instance() is None:  # icons are drawn, but nothing is shown
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+        make_application()
+    done, sentence = install_shortcut() if install else uninstall_shortcut()
+    print(sentence, file=sys.stdout if done else sys.stderr)
+    return 0 if done else 1
 
 
 def run(
@@ -154,14 +189,23 @@ def run(
     model: str | None,
     factory: EngineFactory,
     smoke: Callable[[MainWindow, EngineHost], PictureRun] | None = None,
+    *,
+    file: str = "",
+    instance: SingleInstance | None = None,
 ) -> int:
-    """Show the window with these settings; with `smoke`, only until its picture is saved."""
+    """Show the window with these settings; with `smoke`, only until its picture is saved.
+
+    file: to be opened at once. instance: tells of later starts, which the window then serves.
+    """
     app = make_application()
     theme.apply(app, loaded.settings.theme)
     language.install(app, loaded.settings.language)
     history = store.folder if smoke else None  # what a picture is taken of is not the user's chats
     timing = os.environ.get("SPECULAR_TIMING", "")
-    launcher = Launcher(factory, store, loaded, model, started=timing, history=history)
+    launcher = Launcher(factory, store, loaded, model, started=timing, history=history, file=file)
+    if instance is not None:
+        instance.asked.connect(launcher.opening.come)
+        launcher.window.more_commands.shortcut.ask_once()
     app.setQuitOnLastWindowClosed(False)  # Qt's own quit may arrive after the loop has ended; ours comes in time
     launcher.window.closed.connect(app.quit)
     smoke_run = smoke(launcher.window, launcher.host) if smoke else None

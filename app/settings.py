@@ -246,6 +246,7 @@ class AppSettings:
     cockpit_visible: bool = _setting(True, _hidden())
     cockpit_folded: tuple[str, ...] = _setting(("kv", "use", "bus", "history"), _hidden())
     window_geometry: str = _setting("", _hidden())
+    shortcut_asked: bool = _setting(False, _hidden())
 
     def with_value(self, name: str, value: Any) -> AppSettings:
         """A copy with one setting changed. Raises ValueError when the value is of a wrong type or out of range."""

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog
 
+from app.desktop.offer import ShortcutOffer
 from app.log_file import end_of_log
 from app.states import Command, HostState, is_legal
 from app.ui.command_palette import CommandPalette
@@ -30,6 +31,7 @@ class WindowCommands(QObject):
         self.palette: CommandPalette | None = None
         self.sheet: ShortcutsSheet | None = None
         self.log: LogPane | None = None
+        self.shortcut = ShortcutOffer(host, settings, window.notices, self)
         self._add()
         host.state_changed.connect(self._on_state)
 
@@ -49,6 +51,8 @@ class WindowCommands(QObject):
         add(WINDOW, self.tr("Light or dark theme"), window.toggle_theme)
         add(WINDOW, self.tr("Commands"), self.show_palette, "Ctrl+Shift+P")
         add(WINDOW, self.tr("Keyboard shortcuts"), self.show_sheet, "F1")
+        add(WINDOW, self.tr("Add Specular to the desktop's menu"), self.shortcut.install)
+        add(WINDOW, self.tr("Take Specular out of the desktop's menu"), self.shortcut.uninstall)
         add(WINDOW, self.tr("Show the log"), self.show_log)
         add(WINDOW, self.tr("Copy diagnostics"), self.copy_diagnostics)
 

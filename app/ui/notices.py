@@ -10,10 +10,12 @@ from app.ui.conversation_view import ConversationView
 
 
 class Notices(QObject):
-    """One banner at a time. load_starter() when its button asks for the starter model, load_again() for the present."""
+    """One banner at a time. load_starter() when its button asks for the starter model, load_again() for the present,
+    shortcut_wanted() for the desktop's menu."""
 
     load_starter = Signal()
     load_again = Signal()
+    shortcut_wanted = Signal()
 
     def __init__(self, view: ConversationView, fetch: StarterFetch, window: QWidget) -> None:
         super().__init__(window)
@@ -35,6 +37,16 @@ class Notices(QObject):
     def budget_refused(self, sentence: str, reload: bool) -> None:
         """A memory budget is not in force; `reload`: loading the model again would help."""
         self._show(sentence, self.tr("Load again") if reload else "", "again")
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing is told at the moment."""
+        return self._view.banner.isHidden()
+
+    def offer_shortcut(self) -> None:
+        """Ask whether the desktop's menu shall have Specular."""
+        words = self.tr("Shall Specular be in the menu of your applications, and open models by a double click?")
+        self._show(words, self.tr("Add it"), "shortcut")
 
     def failed(self, sentence: str, details: str, *, offer_starter: bool = False) -> None:
         """An error; its traceback, if any, behind a button, or else the starter model where it was the first load."""
@@ -79,6 +91,9 @@ class Notices(QObject):
         elif action == "again":
             self._view.hide_banner()
             self.load_again.emit()
+        elif action == "shortcut":
+            self._view.hide_banner()
+            self.shortcut_wanted.emit()
         elif action == "starter":
             self._view.hide_banner()
             self.load_starter.emit()

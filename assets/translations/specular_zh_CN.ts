@@ -1929,6 +1929,14 @@ A draft pays while its chance is above its cost at the present speed (the dashed
         <translation>重新加载</translation>
     </message>
     <message>
+        <source>Shall Specular be in the menu of your applications, and open models by a double click?</source>
+        <translation>要把 Specular 加入应用程序菜单，并能双击打开模型吗？</translation>
+    </message>
+    <message>
+        <source>Add it</source>
+        <translation>加入</translation>
+    </message>
+    <message>
         <source>Details</source>
         <translation>详细信息</translation>
     </message>
@@ -1963,6 +1971,13 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     <message>
         <source>This helps whoever looks into the fault.</source>
         <translation>这些信息有助于查找故障。</translation>
+    </message>
+</context>
+<context>
+    <name>Opening</name>
+    <message>
+        <source>{path} is no model, chat or replay that Specular can open.</source>
+        <translation>{path} 不是 Specular 能打开的模型、对话或回放。</translation>
     </message>
 </context>
 <context>
@@ -3636,6 +3651,14 @@ decoding gives, token for token, and a sampled reply has exactly the full model&
     <message>
         <source>Keyboard shortcuts</source>
         <translation>键盘快捷键</translation>
+    </message>
+    <message>
+        <source>Add Specular to the desktop&apos;s menu</source>
+        <translation>把 Specular 加入桌面菜单</translation>
+    </message>
+    <message>
+        <source>Take Specular out of the desktop&apos;s menu</source>
+        <translation>把 Specular 从桌面菜单移除</translation>
     </message>
     <message>
         <source>Show the log</source>

@@ -62,6 +62,7 @@ def test_every_setting_survives_the_file(store: SettingsStore) -> None:
         cockpit_visible=False,
         cockpit_folded=("layers", "memory"),
         window_geometry="AAAA",
+        shortcut_asked=True,
     )
     assert all(getattr(changed, name) != default_of(name) for name in names())
     assert store.save(changed) is None

@@ -187,7 +187,7 @@ def set_up(test: bool = False) -> None:
         said = run_step([PYTHON, "-m", "engine.files.starter"], "The starter model could not be fetched.")
         note(state, data=folder, starter=said)
     if state.get("translations") != translations_key():
-        release = [PYTHON, "assets/translations/update.py", "release"]
+        release: list[str | Path] = [PYTHON, "assets/translations/update.py", "release"]
         run_step(release, "The window's translations could not be prepared.")
         note(state, translations=translations_key())
     if state.get("kernels") != kernels_key():

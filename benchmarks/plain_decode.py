@@ -22,7 +22,7 @@ from replies import PROMPTS, prompt_ids, run
 
 from engine.engine import Engine
 from engine.files.starter import starter_path
-from engine.model.compiled_runner import thread_count
+from engine.model.threads import thread_count
 
 GOAL_RATIO = 0.9
 TOKENS = 48

@@ -18,7 +18,7 @@ from figures import Figure, report
 from replies import PROMPTS, prompt_ids, run
 
 from engine.engine import Engine
-from engine.model.compiled_runner import thread_count
+from engine.model.threads import thread_count
 
 TOKENS = 32
 

@@ -7,12 +7,17 @@ import importlib.util
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 from engine.errors import BadSetting, SpecularError, is_out_of_memory
 from engine.files.folder import ModelFolder
 from engine.model.runner import Runner
 from engine.recipe import Recipe
 from engine.records import LoadProgress
+
+if TYPE_CHECKING:
+    from engine.model.host_mlps import HostSpeed
 
 DEVICES = ("cuda", "cpu")
 
@@ -114,7 +119,7 @@ def make_runner(
                     placement.device,
                     allowed,
                     sample,
-                    planner=CardPlanner(folder, capacity, offload=offload),
+                    planner=CardPlanner(folder, capacity, offload=offload, host=_host_speed(folder)),
                     budget=budget,
                     virtual_memory=virtual_memory,
                 )
@@ -194,6 +199,13 @@ def _suits_compiled_kernels(folder: ModelFolder) -> bool:
     config = folder.config
     sizes = (config.hidden_size, config.intermediate_size, config.output_width, config.head_dim // 2)
     return all(size % 8 == 0 for size in sizes)
+
+
+def _host_speed(folder: ModelFolder) -> Callable[[], HostSpeed] | None:
+    """Measures how fast the CPU computes a share of a card's model; None where it cannot."""
+    from engine.model.host_mlps import measured_speed, suits
+
+    return partial(measured_speed, folder) if suits(folder.config) else None
 
 
 def _driver_sees_card() -> bool:

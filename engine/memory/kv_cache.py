@@ -37,6 +37,7 @@ class KvCache:
         self._state = State.WORKING
         self._ahead = 0  # rows that the running cycle may write
         self._squeezed = False
+        self._distrusted = False  # the reply being made leaves no rows
 
     @property
     def index(self) -> int:
@@ -97,7 +98,7 @@ class KvCache:
         only when `leave` says so.
         """
         with self._lock:
-            self._state = State.REPLYING
+            self._state, self._distrusted = State.REPLYING, False
             self._ahead = self._rows.begin(conversation, prompt)
         self._wake()
         return self._ahead
@@ -106,7 +107,7 @@ class KvCache:
         """End what was begun: the rows of `ids` are in the cache, memory beyond them goes back."""
         with self._lock:
             current = self._rows.current
-            current.ids = list(ids)
+            current.ids = [] if self._distrusted else list(ids)
             if not current.ids:
                 current.conversation = None
             self._rest()
@@ -165,6 +166,11 @@ class KvCache:
                 if range_.ids and conversation in (None, range_.conversation):
                     self._rows.empty(range_)
         self._wake()
+
+    def distrust(self) -> None:
+        """Passes give rows other bits from now on than those they have here: no row is used in another reply."""
+        self._distrusted = self._state is State.REPLYING
+        self.forget()
 
     def report(self) -> KvMemory:
         """How it stands. Any thread."""

@@ -14,7 +14,7 @@ from engine.kernels.triton.draft_memory import DraftLayer, DraftMatrix, DraftMod
 from engine.offload.part_store import PartStore, part_bytes
 from engine.offload.parts import ATTENTION, MLP, part_index
 from engine.offload.pinned import require_ram
-from engine.offload.plan import DraftPlacement
+from engine.offload.plan import DraftPlacement, Residency
 from engine.offload.weight_stream import WeightStream
 
 Tensor = torch.Tensor
@@ -25,7 +25,7 @@ class CardCopy:
 
     def __init__(self, placement: DraftPlacement | None, device: torch.device) -> None:
         """placement: None has the whole copy on the card. Raises SpecularError where RAM is too short."""
-        self._streamed = _streamed(placement)
+        self._residency = _residency(placement)
         self._slots = 0 if placement is None else placement.slots
         self._store = PartStore(device)
         self._skeleton: DraftModel | None = None  # its layers' matrices lack codes and groups
@@ -56,7 +56,7 @@ class CardCopy:
         """A layer whose matrices are put where they are to lie; what is returned holds none of them."""
         for kind, matrices in ((ATTENTION, (layer.qkv, layer.output)), (MLP, (layer.gate_up, layer.down))):
             index = part_index(number, kind)
-            self._store.put(index, _tensors(matrices), streamed=index in self._streamed)
+            self._store.put(index, _tensors(matrices), self._residency.get(index, Residency.RESIDENT))
         return replace(
             layer,
             qkv=_hollow(layer.qkv),
@@ -81,11 +81,11 @@ class CardCopy:
 
     def move(self, placement: DraftPlacement | None, progress: Callable[[int, int], None]) -> None:
         """Have the parts lie by another plan; nothing may hold the model any more. Raises as PartStore.move."""
-        streamed = _streamed(placement)
+        residency = _residency(placement)
         self._store.stop()
         try:
-            self._store.move(streamed, lambda index, matrices: None, progress)
-            self._streamed, self._slots = streamed, 0 if placement is None else placement.slots
+            self._store.move(residency, lambda index, matrices: None, progress)
+            self._residency, self._slots = residency, 0 if placement is None else placement.slots
         finally:
             self._store.start(self._slots)
 
@@ -115,5 +115,6 @@ def _hollow(matrix: DraftMatrix) -> DraftMatrix:
     return replace(matrix, codes=nothing, groups=nothing)
 
 
-def _streamed(placement: DraftPlacement | None) -> frozenset[int]:
-    return frozenset() if placement is None else frozenset(part.index for part in placement.streamed)
+def _residency(placement: DraftPlacement | None) -> dict[int, Residency]:
+    """Of the parts that are not on the card."""
+    return {} if placement is None else {part.index: Residency.STREAMED for part in placement.streamed}

@@ -68,7 +68,11 @@ class CardDrafting:
         if recipe.weight_bits == 16:
             attention, mlp, whole = recipe.skipped_attention, recipe.skipped_mlp, steps.kernels
             steps.graphs.use_draft(
-                lambda rows, choice: whole.draft(attention, mlp, b.report, choice), 1, progress, steps.graphs.weights
+                lambda rows, choice: whole.draft(attention, mlp, b.report, choice),
+                1,
+                progress,
+                steps.graphs.weights,
+                full=True,
             )
             self.kept = None
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.files.config import ModelConfig
+from engine.kernels.triton.host_blocks import HostBlocks
 from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.step import StepKernels
 from engine.kernels.triton.step_memory import FusedModel, StepBuffers
@@ -51,14 +52,18 @@ class CardSteps:
         memory: CardMemory,
         model: FusedModel,
         stream: WeightStream | None,
+        host: HostBlocks | None,
         progress: Callable[[LoadProgress], None],
         mode: int = GREEDY,
         range_units: int = 0,
     ) -> None:
-        """Capture them. stream: what brings parts in. mode, range_units: see DecodeGraphs."""
+        """Capture them. stream: what brings parts in. host: computes what the card does not.
+
+        mode, range_units: see DecodeGraphs.
+        """
 
         def kernels(buffers: StepBuffers) -> StepKernels:
-            return StepKernels(memory.config, model, buffers, memory.tiles, memory.allowed, stream)
+            return StepKernels(memory.config, model, buffers, memory.tiles, memory.allowed, stream, host)
 
         self.kernels = kernels(memory.steps)
         self.graphs = DecodeGraphs(

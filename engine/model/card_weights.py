@@ -13,7 +13,7 @@ from engine.model.fused import fuse, joined_names, share_part
 from engine.offload.part_store import Blocks, PartStore, part_bytes
 from engine.offload.parts import ATTENTION, MLP, Part, part_index
 from engine.offload.pinned import require_ram
-from engine.offload.plan import Plan
+from engine.offload.plan import Plan, Residency
 from engine.offload.weight_stream import WeightStream
 
 Tensor = torch.Tensor
@@ -33,23 +33,28 @@ class CardWeights:
         """plan: None has all parts on the card. files: a tensor by its name, where it can be read as often as it takes;
         parts that RAM is too short for stay there. Without it that raises SpecularError."""
         self._parts, self._device = tuple(parts), device
-        self._streamed = _streamed(plan)
+        self._residency = away(plan)
         self._slots = 0 if plan is None else plan.slots
         self._files = files
         self._store = PartStore(device, None if files is None else self._in_files)
         self._skeleton: FusedModel | None = None  # the model without its parts
         if files is None:
-            require_ram(sum(part_bytes((part.nbytes,)) for part in parts if part.index in self._streamed))
+            require_ram(sum(part_bytes((part.nbytes,)) for part in parts if part.index in self._residency))
 
     @property
     def streams(self) -> bool:
         """Whether anything is streamed."""
-        return bool(self._streamed)
+        return Residency.STREAMED in self._residency.values()
 
     @property
-    def streamed_names(self) -> frozenset[str]:
-        """Names of the tensors in host memory."""
-        return frozenset(name for part in self._parts if part.index in self._streamed for name in part.tensors)
+    def is_whole(self) -> bool:
+        """Whether all parts are on the card."""
+        return not self._residency
+
+    @property
+    def names_away(self) -> frozenset[str]:
+        """Names of the tensors that are not on the card."""
+        return frozenset(name for part in self._parts if part.index in self._residency for name in part.tensors)
 
     @property
     def stream(self) -> WeightStream | None:
@@ -72,7 +77,7 @@ class CardWeights:
         """The model as decode kernels read it: see engine.model.fused.fuse. Streamed matrices are views of slots."""
 
         def place(index: int, matrices: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-            kept = self._store.put(index, matrices, streamed=index in self._streamed)
+            kept = self._store.put(index, matrices, self._residency.get(index, Residency.RESIDENT))
             share_part(weights, self._parts[index], kept)
             return tuple(blocks[0] for blocks in kept)  # `_hollow` lets go of them
 
@@ -82,7 +87,7 @@ class CardWeights:
         """As `fuse`, of a model that lies on the card as a whole."""
 
         def put(index: int, *matrices: Tensor) -> None:
-            self._store.put(index, matrices, streamed=index in self._streamed)
+            self._store.put(index, matrices, self._residency.get(index, Residency.RESIDENT))
 
         for number, layer in enumerate(model.layers):
             put(part_index(number, ATTENTION), layer.qkv, layer.output)
@@ -111,15 +116,15 @@ class CardWeights:
 
     def move(self, plan: Plan | None, weights: dict[str, Tensor], progress: Callable[[int, int], None]) -> None:
         """Have the parts lie by another plan; nothing may hold the model any more. Raises as PartStore.move."""
-        streamed = _streamed(plan)
+        residency = away(plan)
 
         def moved(index: int, matrices: tuple[Blocks, ...]) -> None:
             share_part(weights, self._parts[index], matrices)
 
         self._store.stop()
         try:
-            self._store.move(streamed, moved, progress)
-            self._streamed, self._slots = streamed, 0 if plan is None else plan.slots
+            self._store.move(residency, moved, progress)
+            self._residency, self._slots = residency, 0 if plan is None else plan.slots
         finally:
             self._store.start(self._slots)
 
@@ -153,5 +158,15 @@ class CardWeights:
         return replace(layer, qkv=qkv, output=output, gate_up=gate_up, down=down)
 
 
-def _streamed(plan: Plan | None) -> frozenset[int]:
-    return frozenset() if plan is None else frozenset(part.index for part in plan.streamed)
+def away(plan: Plan | None) -> dict[int, Residency]:
+    """Where the parts of a plan lie that are not on the card."""
+    if plan is None:
+        return {}
+    pairs = zip(plan.parts, plan.residency, strict=True)
+    return {part.index: residency for part, residency in pairs if residency is not Residency.RESIDENT}
+
+
+def host_layers(plan: Plan | None) -> tuple[int, ...]:
+    """Layers of a plan whose MLP the CPU computes."""
+    hosts = {index for index, residency in away(plan).items() if residency is Residency.HOST}
+    return tuple(part.layer for part in plan.parts if part.index in hosts and part.layer is not None) if plan else ()

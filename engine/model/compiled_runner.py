@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -11,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import psutil
 
 from engine.errors import LoadCancelled, PassStopped
 from engine.files.fingerprint import fingerprint
@@ -32,6 +30,7 @@ from engine.model.host_placement import HostPlacement, names_of
 from engine.model.ingredients import require_ingredients
 from engine.model.runner import MAX_DECODE_ROWS, MAX_DRAFT_ROWS
 from engine.model.table_pass import TablePass
+from engine.model.threads import thread_count
 from engine.model.weights import HostWeights
 from engine.offload.host_needs import host_needs
 from engine.offload.plan import Plan
@@ -323,9 +322,3 @@ def fitting_chunk(rows: int, seconds: float) -> int:
 def spread_ids(vocabulary: int) -> tuple[int, ...]:
     """Tokens from all over a vocabulary, in place of a text where there is no tokenizer."""
     return tuple((i * 7919 + 13) % vocabulary for i in range(SPREAD))
-
-
-def thread_count() -> int:
-    """Threads of a pass: one a physical core, as far as this process may use them."""
-    cores = psutil.cpu_count(logical=False) or 1
-    return min(cores, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else cores

@@ -90,6 +90,7 @@ class DecodeGraphs:
         self._buffers, self._sampled, self.weights = buffers, sampled, weights
         self.stream = torch.cuda.Stream(buffers.state.device)
         self._pool = torch.cuda.graph_pool_handle()
+        self._captures = kernels.captures
         self._readback = torch.zeros(judge.STATE_SIZE, dtype=torch.int32).pin_memory()
         # One for each kind of upload: each is read before the next of its kind, since steps are waited for.
         self._start, self._proposals, self._block = (torch.zeros(64, dtype=torch.int32).pin_memory() for _ in range(3))
@@ -173,10 +174,13 @@ class DecodeGraphs:
         rows: int,
         progress: Callable[[int, int], None],
         weights: WeightStream | None = None,
+        *,
+        full: bool = False,
     ) -> None:
         """Capture the draft steps of a recipe, of 1 to `rows` rows. progress: (done, total).
 
         weights: what brings in the parts that they read, their own or the full model's; None where all are there.
+        full: they run the full model's kernels.
         """
         self.synchronize()
         self._ahead = None
@@ -185,7 +189,7 @@ class DecodeGraphs:
         for count in range(1, rows + 1):
             progress(count - 1, rows)
             for graphs, choice in zip(drafts, choices, strict=True):
-                graphs.append(self.capture(partial(launch, count, choice), self._buffers, weights))
+                graphs.append(self.capture(partial(launch, count, choice), self._buffers, weights, full=full))
         progress(rows, rows)
         self._drafts, self._draft_launch, self._draft_weights = drafts, launch, weights
 
@@ -333,13 +337,23 @@ class DecodeGraphs:
         if weights is not None:
             weights.prefetch()
 
-    def capture(self, launch: Callable[[], None], buffers: StepBuffers, weights: WeightStream | None = None) -> Pass:
+    def capture(
+        self,
+        launch: Callable[[], None],
+        buffers: StepBuffers,
+        weights: WeightStream | None = None,
+        *,
+        full: bool = True,
+    ) -> Pass:
         """Run once to compile and warm up, then capture. Writes the first rows of the range in use.
 
-        What cannot be captured is launched anew for every pass, kernel by kernel: the copies it waits for take longer.
+        What cannot be captured is launched anew for every pass, kernel by kernel: what it waits for takes longer.
 
-        buffers: whose state the pass goes by. weights: what brings in parts for the pass.
+        buffers: whose state the pass goes by. weights: what brings in parts for the pass. full: it runs the full
+        model's kernels.
         """
+        if full and not self._captures:
+            return Launched(launch)
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream), nullcontext() if weights is None else weights.dry():
             buffers.state.zero_()  # what it stood at last may be rows that count

@@ -20,9 +20,10 @@ from engine.model.card_copy import CardCopy
 from engine.model.card_draft import four_bit_copy
 from engine.model.card_drafting import CardDrafting
 from engine.model.card_steps import CardMemory, CardSteps
-from engine.model.card_weights import CardWeights
+from engine.model.card_weights import CardWeights, away, host_layers
 from engine.model.decode_graphs import GREEDY, DecodeGraphs, DraftReport, Judgement
 from engine.model.fused import shapes_of
+from engine.model.host_mlps import HostMlps
 from engine.model.ingredients import require_ingredients
 from engine.model.runner import MAX_DECODE_ROWS, MAX_DRAFT_ROWS
 from engine.model.torch_runner import TorchRunner
@@ -70,7 +71,8 @@ class GraphRunner(TorchRunner):
         self._placement, self._waited = planner.plan(budget), 0.0
         plan = self._placement.plan
         self._placed = CardWeights(planner.parts, plan, torch.device(device), folder.tensor)
-        self._streamed = self._placed.streamed_names
+        self._streamed = self._placed.names_away
+        self._folder, self._host = folder, HostMlps.of(folder, host_layers(plan))
         # A plan without a draft has no room for a copy; without one the controller finds that drafting does not pay.
         self._copies = packable and (plan is None or plan.draft > 0)
         self._steps: CardSteps | None = None  # until the base class has loaded, and while parts move
@@ -84,6 +86,8 @@ class GraphRunner(TorchRunner):
                 raise
         except BaseException:
             self._placed.close()
+            if self._host is not None:
+                self._host.close()
             raise
 
     def _make_ready(
@@ -111,7 +115,7 @@ class GraphRunner(TorchRunner):
     def _capture(self, recipe: Recipe, mode: int = GREEDY) -> None:
         """Capture all steps over the parts as they lie now."""
         model, stream = self._placed.model(), self._placed.stream
-        self._steps = CardSteps(self._memory, model, stream, self._progress, mode, self._range_units())
+        self._steps = CardSteps(self._memory, model, stream, self._host, self._progress, mode, self._range_units())
         self._capture_draft(recipe)
 
     @property
@@ -124,7 +128,7 @@ class GraphRunner(TorchRunner):
     @property
     def ingredients(self) -> Ingredients:  # type: ignore[override]
         """See Runner.ingredients."""
-        return _ingredients(self._copies, streams=self._placed.streams)
+        return _ingredients(self._copies, whole=self._placed.is_whole)
 
     def full(self, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
         """See Runner.full. Wanted rows come from a decode step, the rows before them from passes over the prompt."""
@@ -263,7 +267,7 @@ class GraphRunner(TorchRunner):
             raise SpecularError("Parts can move between replies only, because the KV cache is a plain tensor.")
         draft = True if self._drafting.has_copy else None if self._copies else False
         found = self._planner.plan(budget, self._held(), draft=draft)
-        if found.plan is not None and found.plan.streamed and self._copies and self._recipe.weight_bits == 16:
+        if away(found.plan) and self._copies and self._recipe.weight_bits == 16:
             raise BadSetting(
                 "The draft has the model's own 16 bit weights, so all of them must be on the card: "
                 "take a draft of 4 bits first, or a larger budget."
@@ -287,6 +291,8 @@ class GraphRunner(TorchRunner):
                 self._placement = before
                 self._capture(self._recipe, mode)
                 raise
+        if host_layers(before.plan) != host_layers(found.plan):
+            self.kv.distrust()  # the CPU rounds otherwise than the card
         self._asked = budget
 
     def relieve(self, progress: Callable[[LoadProgress], None] = lambda _: None) -> bool:
@@ -304,12 +310,18 @@ class GraphRunner(TorchRunner):
         def report(stage: str) -> Callable[[int, int], None]:
             return lambda done, total: self._progress(LoadProgress(stage, done, total, 0, 0))
 
-        self._placed.move(plan, self._weights, report("Moving layers"))
+        self._move_model(plan, report("Moving layers"))
         try:
             self._drafting.move(plan, report("Moving the draft"))
         except BaseException:
-            self._placed.move(before, self._weights, report("Moving layers back"))
+            self._move_model(before, report("Moving layers back"))
             raise
+
+    def _move_model(self, plan: Plan | None, progress: Callable[[int, int], None]) -> None:
+        self._placed.move(plan, self._weights, progress)
+        if self._host is not None:
+            self._host.close()
+        self._host = HostMlps.of(self._folder, host_layers(plan))
 
     def _held(self) -> int:
         """Bytes of the card that the model has."""
@@ -347,7 +359,7 @@ class GraphRunner(TorchRunner):
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences for people about what did not go as it should; nothing fails for it."""
-        return (*self._placed.notes, *self._drafting.notes)
+        return (*self._planner.notes, *self._placed.notes, *self._drafting.notes)
 
     def close(self) -> None:
         """See Runner.close."""
@@ -355,6 +367,8 @@ class GraphRunner(TorchRunner):
         super().close()
         self._drafting.release()
         self._placed.close()
+        if self._host is not None:
+            self._host.close()
 
     def _begin(self, position: int, tokens: Sequence[int]) -> None:
         self.kv.ensure(position + self.decode_rows + MAX_DRAFT_ROWS)
@@ -371,14 +385,14 @@ class GraphRunner(TorchRunner):
         return (*first, *self.config.eos_ids, *self._sample)
 
 
-def _ingredients(copies: bool, *, streams: bool) -> Ingredients:
+def _ingredients(copies: bool, *, whole: bool) -> Ingredients:
     """What a draft in captured graphs can be made with; copies: whether it can have low-bit weights of its own.
 
-    streams: parts of the model have to be brought in for each pass, so that a draft had better have its own.
+    whole: all of the model is on the card; else a draft had better have weights of its own.
     """
     if not copies:
         return Ingredients()
-    if streams:
+    if not whole:
         return Ingredients(weight_bits=(4,), reduced_vocabulary=True, kv_window=True)
     return Ingredients(weight_bits=(16, 4), reduced_vocabulary=True, kv_window=True)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.offload.parts import Part
+from engine.offload.parts import MLP, Part
 from engine.offload.plan import Residency
 
 # Two slots let a copy run while a part is computed. A third would take the room that a part of its size could lie in
@@ -42,12 +43,13 @@ class Sizes:
         self._counts = sorted(counts.items(), reverse=True)
         self._smallest = min((size for size, count in self._counts if count > SLOTS), default=0)
         self.total = sum(part.nbytes for part in parts)
+        # Attention needs the KV cache, and the output matrix the choice of tokens: both stay with the device.
+        self._bound = Counter(part.nbytes for part in parts if part.kind != MLP)
+        self._bound_bytes = sum(size * count for size, count in self._bound.items())
 
     def least(self, *, host: bool) -> int:
-        """Bytes of the fast memory that no layout goes below. host: whether the CPU may compute parts."""
-        if host:
-            return 0
-        least, larger = self.total, 0
+        """Bytes of the fast memory that no layout goes below. host: whether the CPU may compute MLPs."""
+        least, larger = self._bound_bytes if host else self.total, 0
         for size, count in self._counts:
             least = min(least, larger + SLOTS * size)
             larger += size * count
@@ -61,12 +63,12 @@ class Sizes:
         if room >= self.total:
             yield Layout(tuple(count for _, count in self._counts), Residency.STREAMED, 0, 0, 0, self.total, 0)
             return
-        if host and room >= 0:
-            yield self._filled(room, Residency.HOST, 0)
+        if host and room >= self._bound_bytes:
+            yield self._with_host(room)
         larger = 0
         for place, (size, count) in enumerate(self._counts[:MOST_SIZES]):
             if larger + SLOTS * size <= room:
-                yield self._filled(room, Residency.STREAMED, place)
+                yield self._filled(room, place)
             larger += size * count
 
     def residency(self, layout: Layout) -> tuple[Residency, ...]:
@@ -76,6 +78,9 @@ class Sizes:
         for (size, count), stay in zip(self._counts, layout.resident, strict=True):
             alike = [place for place, part in enumerate(self.parts) if part.nbytes == size]
             leave = count - stay
+            if layout.others is Residency.HOST:
+                alike = [place for place in alike if self.parts[place].kind == MLP]
+                count = len(alike)
             lead = min(leave, SLOTS if size == self._smallest == layout.slot_bytes else 1)
             rest, among = leave - lead, count - lead
             places = [*range(lead), *(lead + (turn + 1) * among // rest - 1 for turn in range(rest))]
@@ -83,18 +88,26 @@ class Sizes:
                 lies[alike[place]] = layout.others
         return tuple(lies)
 
-    def _filled(self, room: int, others: Residency, place: int) -> Layout:
+    def _filled(self, room: int, place: int) -> Layout:
         """Slots of the size at `place`; all larger parts stay, and as many others as there is room for, the largest
         first."""
-        slots = SLOTS if others is Residency.STREAMED else 0
-        slot = self._counts[place][0] if slots else 0
-        free, stay = room - slots * slot, []
+        slot = self._counts[place][0]
+        free, stay = room - SLOTS * slot, []
         for at, (size, count) in enumerate(self._counts):
-            stay.append(count if slots and at < place else min(count, free // size if size else count))
+            stay.append(count if at < place else min(count, free // size if size else count))
             free -= stay[-1] * size
-        resident = room - slots * slot - free
-        ahead = self._ahead(place) if slots else 0
-        return Layout(tuple(stay), others, slots, slot, ahead, resident, self.total - resident)
+        resident = room - SLOTS * slot - free
+        return Layout(tuple(stay), Residency.STREAMED, SLOTS, slot, self._ahead(place), resident, self.total - resident)
+
+    def _with_host(self, room: int) -> Layout:
+        """As many MLPs as there is room for stay beside what is bound to the device; the CPU computes the others."""
+        free, stay = room - self._bound_bytes, []
+        for size, count in self._counts:
+            bound = self._bound[size]
+            stay.append(bound + min(count - bound, free // size if size else count))
+            free -= (stay[-1] - bound) * size
+        resident = room - free
+        return Layout(tuple(stay), Residency.HOST, 0, 0, 0, resident, self.total - resident)
 
     def _ahead(self, place: int) -> int:
         """Bytes that the slots hold as a pass begins, at the least: with parts of two sizes, one of each."""

@@ -5,12 +5,13 @@ Those that are not on the card take turns in slots there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from engine.offload.pinned import PinnedBuffer, has_ram, require_ram
+from engine.offload.plan import Residency
 from engine.offload.weight_stream import HostPart, WeightStream
 
 ALIGNMENT = 256  # bytes: matrices begin where kernels may read whole lines
@@ -25,13 +26,19 @@ Files = Callable[[int], tuple[Blocks, ...]]  # a part's matrices as views of map
 class _Home:
     """Where a part lies. matrices: of one block each, but for those in files. starts: of each in the part's bytes.
 
-    streamed: whether it is not on the card. buffer: the pinned memory, None where it lies elsewhere.
+    residency: HOST for what only its files hold, since the CPU reads it there. buffer: the pinned memory, None where
+    it lies elsewhere.
     """
 
     matrices: tuple[Blocks, ...]
     starts: tuple[int, ...]
-    streamed: bool
+    residency: Residency
     buffer: PinnedBuffer | None = None
+
+    @property
+    def streamed(self) -> bool:
+        """Whether it takes turns in the slots."""
+        return self.residency is Residency.STREAMED
 
     @property
     def nbytes(self) -> int:
@@ -69,32 +76,32 @@ class PartStore:
         self._brought = 0  # by streams that have ended
         self.stream: WeightStream | None = None
 
-    def put(self, index: int, matrices: Sequence[Tensor], *, streamed: bool) -> tuple[Blocks, ...]:
+    def put(self, index: int, matrices: Sequence[Tensor], residency: Residency) -> tuple[Blocks, ...]:
         """Take a part's matrices, wherever they lie; where they lie from now on. Raises as PinnedBuffer."""
         starts, size = [], 0
         for matrix in matrices:
             starts.append(size)
             size += _padded(matrix.nbytes)
         buffer = None
-        if not streamed:
+        if residency is Residency.RESIDENT:
             kept: tuple[Blocks, ...] = tuple((matrix.to(self._device),) for matrix in matrices)
-        elif self._files is not None and not has_ram(size):
+        elif self._files is not None and (residency is Residency.HOST or not has_ram(size)):
             kept = self._files(index)
         else:
             buffer = PinnedBuffer(size)
             kept = tuple((_view(buffer.data, start, matrix),) for start, matrix in zip(starts, matrices, strict=True))
             for target, matrix in zip(kept, matrices, strict=True):
                 target[0].copy_(matrix)
-        self._homes[index] = _Home(kept, tuple(starts), streamed, buffer)
+        self._homes[index] = _Home(kept, tuple(starts), residency, buffer)
         return kept
 
     def home(self, index: int) -> tuple[Tensor, ...]:
         """A part's matrices, where they lie; those that are in files are read."""
         return self._homes[index].whole()
 
-    def streams(self, index: int) -> bool:
-        """Whether a part is brought in for each pass."""
-        return self._homes[index].streamed
+    def residency(self, index: int) -> Residency:
+        """Where a part lies."""
+        return self._homes[index].residency
 
     def start(self, slots: int) -> None:
         """Give the parts that are not on the card slots to take turns in; none where all are."""
@@ -115,20 +122,25 @@ class PartStore:
     def ready(self, index: int) -> tuple[Tensor, ...]:
         """A part's matrices where kernels read them: on the card, or in its slot."""
         home = self._homes[index]
+        if home.residency is Residency.HOST:
+            return tuple(blocks[0] for blocks in home.matrices)  # no kernel reads them
         if not home.streamed or self.stream is None:
             return home.whole()
         slot = self.stream.slot(index)
         return tuple(_view(slot, start, *blocks) for start, blocks in zip(home.starts, home.matrices, strict=True))
 
-    def move(self, streamed: Collection[int], moved: Moved, progress: Callable[[int, int], None]) -> None:
-        """Have the named parts in host memory and all others on the card; the slots must have been given back.
+    def move(self, residency: Mapping[int, Residency], moved: Moved, progress: Callable[[int, int], None]) -> None:
+        """Have parts lie elsewhere, on the card those that are not named; the slots must have been given back.
 
         moved: told of each part that lies elsewhere now: it must keep nothing of where it lay, or no memory is freed.
         progress: (done, total). Raises SpecularError where RAM is too short, and what the card raises for want of
         memory; all then lies as before.
         """
-        leaving = [index for index in self._homes if index in streamed and not self.streams(index)]
-        coming = [index for index in self._homes if index not in streamed and self.streams(index)]
+        before = {index: home.residency for index, home in self._homes.items()}
+        wanted = {index: residency.get(index, Residency.RESIDENT) for index in before}
+        changed = [index for index in before if wanted[index] is not before[index]]
+        leaving = [index for index in changed if wanted[index] is not Residency.RESIDENT]
+        coming = [index for index in changed if wanted[index] is Residency.RESIDENT]
         total = len(leaving) + len(coming)
         if self._files is None:
             require_ram(sum(self._homes[index].nbytes for index in leaving))
@@ -137,7 +149,7 @@ class PartStore:
         try:
             for index in leaving:
                 progress(len(left), total)
-                moved(index, self.put(index, self.home(index), streamed=True))
+                moved(index, self._resettle(index, self.home(index), wanted[index]))
                 left.append(index)
             _free(self._device)
             for index in coming:  # host memory is kept until all are there, so that a failure can be undone
@@ -147,10 +159,10 @@ class PartStore:
             fetched.clear()
             _free(self._device)
             for index in left:
-                moved(index, self._come_home(index))
+                moved(index, self._resettle(index, self.home(index), before[index]))
             raise
         for index, matrices in fetched.items():
-            moved(index, self._settle(index, matrices))
+            moved(index, self._resettle(index, matrices, Residency.RESIDENT))
         progress(total, total)
 
     @property
@@ -176,16 +188,12 @@ class PartStore:
                 home.buffer.close()
         self._homes.clear()
 
-    def _come_home(self, index: int) -> tuple[Blocks, ...]:
-        return self._settle(index, tuple(matrix.to(self._device) for matrix in self.home(index)))
-
-    def _settle(self, index: int, matrices: tuple[Tensor, ...]) -> tuple[Blocks, ...]:
-        """A part lies on the card now; its host memory goes."""
-        home = self._homes[index]
-        kept = tuple((matrix,) for matrix in matrices)
-        self._homes[index] = _Home(kept, home.starts, streamed=False)
-        if home.buffer is not None:
-            home.buffer.close()
+    def _resettle(self, index: int, matrices: tuple[Tensor, ...], residency: Residency) -> tuple[Blocks, ...]:
+        """A part lies elsewhere from now on; the host memory it had goes."""
+        buffer = self._homes[index].buffer
+        kept = self.put(index, matrices, residency)
+        if buffer is not None:
+            buffer.close()
         return kept
 
 

@@ -101,4 +101,6 @@ def arrangement(plan: Plan | None) -> tuple[object, ...]:
     """What plans have in common that have all parts, the draft's too, lie alike. None: everything is resident."""
     if plan is None:
         return ((), 0, None)
-    return (plan.streamed, plan.slots if plan.streamed else 0, plan.draft_placement)
+    pairs = zip(plan.parts, plan.residency, strict=True)
+    away = tuple((part.index, residency) for part, residency in pairs if residency is not Residency.RESIDENT)
+    return (away, plan.slots, plan.draft_placement)

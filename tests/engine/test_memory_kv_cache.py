@@ -106,6 +106,23 @@ def test_a_reply_that_did_not_end_in_order_leaves_no_rows(cache: KvCache) -> Non
     assert cache.report().mapped == 0 and talk(cache, 1, [1, 2, 3, 4, 5], []) == 0
 
 
+def test_rows_that_would_have_other_bits_now_are_used_in_no_other_reply(cache: KvCache) -> None:
+    talk(cache, 1, [1, 2, 3], [4])
+    cache.distrust()
+    assert cache.ids_of(1) == ()
+    assert talk(cache, 1, [1, 2, 3], [4]) == 0, "read anew"
+    assert talk(cache, 1, [1, 2, 3, 4], [5]) == 4, "and trusted again"
+    cache.enter(2, [7])
+    write_rows(cache, 0, 2, 1.0)
+    cache.distrust()
+    assert cache.ids_of(1) == ()
+    cache.ensure(3)
+    cache.leave([7, 8, 9])
+    assert cache.ids_of(2) == (), "some of its rows are from before"
+    talk(cache, 2, [7], [8])
+    assert cache.ids_of(2) == (7, 8)
+
+
 def test_all_conversations_together_take_no_more_than_one_could(cache: KvCache) -> None:
     half = [*range(SIZE.rows // 2)]
     for conversation, first in ((1, 1000), (2, 2000)):

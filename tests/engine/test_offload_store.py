@@ -10,9 +10,11 @@ import torch
 from engine.errors import SpecularError
 from engine.offload import part_store, pinned
 from engine.offload.part_store import ALIGNMENT, Blocks, PartStore
+from engine.offload.plan import Residency
 from triton_rig import DEVICE
 
 SHAPES: dict[int, tuple[tuple[int, int], ...]] = {0: ((3, 5), (7, 2)), 1: ((40, 9),), 4: ((8, 8), (1, 300), (2, 2))}
+STREAMED = Residency.STREAMED
 Parts = dict[int, tuple[torch.Tensor, ...]]
 Told = dict[int, tuple[Blocks, ...]]
 
@@ -23,7 +25,7 @@ def made() -> tuple[PartStore, Parts]:
     store, truth = PartStore(DEVICE), {}
     for index, shapes in SHAPES.items():
         truth[index] = tuple(torch.randn(*shape).half() for shape in shapes)
-        store.put(index, [matrix.to(DEVICE) for matrix in truth[index]], streamed=index == 1)
+        store.put(index, [matrix.to(DEVICE) for matrix in truth[index]], STREAMED if index == 1 else Residency.RESIDENT)
     return store, truth
 
 
@@ -55,9 +57,9 @@ def test_parts_are_what_they_were_wherever_they_move() -> None:
     streamed: tuple[int, ...]
     for streamed in ((0, 1), (4,), (), (0, 1, 4), (1,)):
         store.stop()
-        store.move(streamed, told.__setitem__, silent)
+        store.move(dict.fromkeys(streamed, STREAMED), told.__setitem__, silent)
         store.start(2)
-        assert [store.streams(index) for index in SHAPES] == [index in streamed for index in SHAPES]
+        assert [store.residency(index) is STREAMED for index in SHAPES] == [index in streamed for index in SHAPES]
         assert (store.stream is None) is (not streamed)
         assert holds(store, truth), streamed
         assert all(told[index] == store._homes[index].matrices for index in told), "who was told has what is in force"
@@ -68,14 +70,16 @@ def test_parts_are_what_they_were_wherever_they_move() -> None:
 def test_progress_is_told_part_by_part() -> None:
     store, _ = made()
     seen: list[tuple[int, int]] = []
-    store.move((0, 4), lambda index, matrices: None, lambda done, total: seen.append((done, total)))
+    store.move(
+        dict.fromkeys((0, 4), STREAMED), lambda index, matrices: None, lambda done, total: seen.append((done, total))
+    )
     assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
     store.close()
 
 
 def test_matrices_begin_where_kernels_may_read_whole_lines() -> None:
     store, _ = made()
-    store.move((0, 1, 4), lambda index, matrices: None, silent)
+    store.move(dict.fromkeys((0, 1, 4), STREAMED), lambda index, matrices: None, silent)
     store.start(3)
     for index in SHAPES:
         begins = [matrix.data_ptr() for matrix in store.ready(index)]
@@ -96,9 +100,9 @@ def test_a_move_that_fails_on_the_way_out_goes_back(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(part_store, "PinnedBuffer", one_only)
     with pytest.raises(MemoryError):
-        store.move((0, 1, 4), told.__setitem__, silent)
+        store.move(dict.fromkeys((0, 1, 4), STREAMED), told.__setitem__, silent)
     store.start(2)
-    assert [store.streams(index) for index in SHAPES] == [False, True, False]
+    assert [store.residency(index) is STREAMED for index in SHAPES] == [False, True, False]
     assert holds(store, truth) and told[0] == store._homes[0].matrices
     store.close()
 
@@ -116,9 +120,9 @@ def test_a_move_that_fails_on_the_way_in_goes_back(monkeypatch: pytest.MonkeyPat
     with monkeypatch.context() as patch:
         patch.setattr(torch.Tensor, "to", full)
         with pytest.raises(torch.OutOfMemoryError):
-            store.move((0,), told.__setitem__, silent)
+            store.move({0: STREAMED}, told.__setitem__, silent)
     store.start(2)
-    assert [store.streams(index) for index in SHAPES] == [False, True, False]
+    assert [store.residency(index) is STREAMED for index in SHAPES] == [False, True, False]
     assert holds(store, truth) and told[0] == store._homes[0].matrices and 1 not in told
     store.close()
 
@@ -128,7 +132,7 @@ def test_ram_is_asked_for_before_anything_moves(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pinned.psutil, "virtual_memory", lambda: type("Free", (), {"available": pinned.MARGIN}))
     told: Told = {}
     with pytest.raises(SpecularError, match=r"Streaming needs 0\.0 GB of RAM"):
-        store.move((0, 1, 4), told.__setitem__, silent)
+        store.move(dict.fromkeys((0, 1, 4), STREAMED), told.__setitem__, silent)
     store.start(2)
     assert not told and holds(store, truth)
     store.close()
@@ -141,7 +145,7 @@ def test_parts_that_ram_is_too_short_for_are_read_from_files(monkeypatch: pytest
     store = PartStore(DEVICE, files.__getitem__)
     monkeypatch.setattr(part_store, "has_ram", lambda size: size < 1000)
     for index, matrices in truth.items():
-        store.put(index, matrices, streamed=True)
+        store.put(index, matrices, STREAMED)
     assert [home.in_files for home in store._homes.values()] == [False, False, True]
     assert store.notes == ("RAM is short: 0.00 GB of the model are read from its files for every full pass.",)
     store.start(2)
@@ -149,7 +153,7 @@ def test_parts_that_ram_is_too_short_for_are_read_from_files(monkeypatch: pytest
     assert holds(store, truth)
     for streamed in ((0, 1), (0, 1, 4), ()):
         store.stop()
-        store.move(streamed, lambda index, matrices: None, silent)
+        store.move(dict.fromkeys(streamed, STREAMED), lambda index, matrices: None, silent)
         store.start(2)
         assert holds(store, truth) and bool(store.notes) is (4 in streamed)
     store.close()

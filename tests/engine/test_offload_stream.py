@@ -17,6 +17,7 @@ from engine import budget_request
 from engine.engine import Engine
 from engine.errors import BadSetting, SpecularError
 from engine.files.folder import open_folder
+from engine.kernels import dispatch
 from engine.kernels.triton import judge
 from engine.kernels.triton.step import PROMPT_ROWS, StepKernels
 from engine.kernels.triton.step_memory import FusedLayer, FusedModel, StepBuffers
@@ -229,14 +230,17 @@ def test_parts_are_counted_once() -> None:
     assert plan.speculative_seconds == pytest.approx(2.8) and plan.speed_up == pytest.approx(4 / 2.8)
 
 
-def stream_next_loads(folder: Path, monkeypatch: pytest.MonkeyPatch, streamed: Sequence[int]) -> None:
-    """Let loads on the card stream the named parts of the folder's model."""
+def plan_next_loads(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, streamed: Sequence[int], computed: Sequence[int] = ()
+) -> None:
+    """Let loads on the card stream the named parts of the folder's model, and have others computed by the CPU."""
     opened = open_folder(folder)
     parts = parts_of(opened.config, {name: entry.nbytes for name, entry in opened.entries.items()})
     opened.close()
-    lies = tuple(Residency.STREAMED if part.index in streamed else Residency.RESIDENT for part in parts)
-    largest = max(part.nbytes for part in parts)
-    plan = Plan(0, parts, lies, 2, largest, 0, 1, 0, 0, 0, 0, 1.0, 1.0, 0.3, 4, 3.0)
+    named = dict.fromkeys(streamed, Residency.STREAMED) | dict.fromkeys(computed, Residency.HOST)
+    lies = tuple(named.get(part.index, Residency.RESIDENT) for part in parts)
+    slots, largest = (2, max(part.nbytes for part in parts)) if streamed else (0, 0)
+    plan = Plan(0, parts, lies, slots, largest, 0, 1, 0, 0, 0, 0, 1.0, 1.0, 0.3, 4, 3.0)
     monkeypatch.setattr(CardPlanner, "plan", lambda *_, **__: CardPlan(plan))
 
 
@@ -253,7 +257,7 @@ def test_replies_with_parts_streamed_are_those_without(tmp_path: Path, monkeypat
     made = []
     for streamed in ((), (0, 1, 4, 5, 6, 9, 11, 12)):
         if streamed:
-            stream_next_loads(folder, monkeypatch, streamed)
+            plan_next_loads(folder, monkeypatch, streamed)
         engine = Engine()
         try:
             assert engine.load(str(folder), device="cuda").kernels.startswith("Triton graphs")
@@ -264,6 +268,31 @@ def test_replies_with_parts_streamed_are_those_without(tmp_path: Path, monkeypat
             engine.close()
     assert made[0] == made[1]
     assert made[0][0] == made[0][2] and made[0][1] == made[0][3], "with and without speculation"
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("streamed", [(), (4, 7)], ids=["no part streamed", "some streamed"])
+def test_replies_with_a_share_of_the_cpu_do_not_depend_on_speculation(
+    streamed: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tiny_llama(tmp_path, layers=6, hidden=256, heads=4, kv_heads=4, dtype="bfloat16", positions=512)
+    no_end_tokens(folder)
+    plan_next_loads(folder, monkeypatch, streamed, computed=(1, 5, 9))
+    engine = Engine()
+    try:
+        assert engine.load(str(folder), device="cuda").kernels.startswith("Triton graphs")
+        for number, prompt in enumerate(random_prompts(3, 290, seed=4, longest=200)):
+            for sampling in (Sampling(), Sampling(temperature=0.8, seed=5)):
+                plain, drafted = (
+                    replace(request(prompt, 120, plain=alone), sampling=sampling, conversation=number)
+                    for alone in (True, False)
+                )
+                expected = reply(engine, plain).ids
+                assert reply(engine, drafted).ids == expected
+                engine.forget()
+                assert reply(engine, drafted).ids == expected, "and not on what is in the cache"
+    finally:
+        engine.close()
 
 
 def budgets_of(folder: Path, capacity: int, count: int) -> list[int]:
@@ -281,7 +310,10 @@ def budgets_of(folder: Path, capacity: int, count: int) -> list[int]:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.8, seed=5)], ids=["greedy", "sampled"])
-def test_a_budget_that_moves_during_a_reply_changes_no_token(sampling: Sampling, tmp_path: Path) -> None:
+def test_a_budget_that_moves_during_a_reply_changes_no_token(
+    sampling: Sampling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "_host_speed", lambda _: None)  # the CPU rounds otherwise than the card
     folder = tiny_llama(tmp_path, layers=6, hidden=256, heads=4, kv_heads=4, dtype="bfloat16", positions=512)
     no_end_tokens(folder)
     (prompt,) = random_prompts(1, 290, seed=4, longest=100)
@@ -370,7 +402,7 @@ def test_memory_that_cannot_be_pinned_still_streams_and_says_so(
             monkeypatch.setattr(pinned, "runtime", lambda refusing=refusing: refusing)
         engine = Engine()
         try:
-            stream_next_loads(folder, monkeypatch, (0, 1, 4, 5, 6, 9, 11, 12))
+            plan_next_loads(folder, monkeypatch, (0, 1, 4, 5, 6, 9, 11, 12))
             info = engine.load(str(folder), device="cuda")
             assert info.kernels.startswith("Triton graphs")
             assert any("would not pin" in note for note in info.notes) is not pins
@@ -387,7 +419,7 @@ def test_parts_that_ram_is_too_short_for_are_read_from_files(tmp_path: Path, mon
     (prompt,) = random_prompts(1, 290, seed=4, longest=100)
     made = []
     for short in (False, True):
-        stream_next_loads(folder, monkeypatch, (0, 1, 4, 5, 6, 9, 11, 12))
+        plan_next_loads(folder, monkeypatch, (0, 1, 4, 5, 6, 9, 11, 12))
         if short:
             monkeypatch.setattr(part_store, "has_ram", lambda size: size < 600_000)
         engine = Engine()

@@ -14,6 +14,7 @@ from engine.files.config import ModelConfig
 from engine.kernels.triton import judge
 from engine.kernels.triton.attention import attention_kernel
 from engine.kernels.triton.hardware import supports_dependent_launch
+from engine.kernels.triton.host_blocks import HostBlocks
 from engine.kernels.triton.layer_norm import layer_norm_kernel
 from engine.kernels.triton.matmul import matmul_kernel
 from engine.kernels.triton.parts_in_turn import PartsInTurn
@@ -43,14 +44,24 @@ class StepKernels:
         tiles: dict[Role, Tile],
         allowed: int,
         weights: PartsInTurn | None = None,
+        host: HostBlocks | None = None,
     ) -> None:
-        """weights: brings in the parts of the model that are not on the card; None where all of them are."""
+        """weights: brings in the parts of the model that are not on the card; None where all of them are.
+
+        host: computes MLPs that are not even brought in; passes with such wait for it and cannot be captured.
+        """
+        self._host = host
         self._config, self._model, self._buffers, self._tiles = config, model, buffers, tiles
         self._allowed, self._weights = allowed, weights
         self._in_order = False  # the next kernel must not begin before what was queued ahead of it has ended
         self._dependent = supports_dependent_launch(model.embedding.device)
         self._programs = max(1, _multiprocessors(model.embedding.device) // config.kv_heads)  # one wave of the card
         self._shrink = FLOAT16_SHRINK if model.embedding.dtype == torch.float16 else 1.0
+
+    @property
+    def captures(self) -> bool:
+        """Whether passes can be captured: they need nobody but the card."""
+        return self._host is None
 
     def full(self, rows: int, sampled: SampledChoice | None = None, *, siblings: bool = False) -> None:
         """A full pass over the block's first `rows` tokens; judges them and readies the state.
@@ -212,7 +223,10 @@ class StepKernels:
         squares, parts = b.attention_squares, b.attention_parts
         for (part, layer, attends), following in zip(blocks, norms[1:], strict=True):
             self._bring(part)
-            if attends:
+            if self._host is not None and self._host.computes(part):
+                self._on_host(self._host, part, following, rows)
+                squares, parts = b.mlp_squares, b.mlp_parts
+            elif attends:
                 self._layer_norm(layer.attention_norm, layer.attention_norm_bias, rows)
                 self._matmul(Role.QKV, PROJECT, b.scaled, layer.qkv, layer.qkv_bias, b.qkv, rows, squares, parts)
                 self._attention(layer.cache, rows, at_cursor, siblings)
@@ -227,6 +241,15 @@ class StepKernels:
             if self._weights is not None:
                 self._weights.after(part)
         return squares, parts
+
+    def _on_host(self, host: HostBlocks, part: int, gain: Tensor, rows: int) -> None:
+        """A block computed outside of the card, and what the next norm needs of it, as the RESIDUAL epilogue leaves."""
+        b = self._buffers
+        after, squares = host.add(part, b.stream[:rows].cpu())
+        b.stream[:rows].copy_(after)
+        b.scaled[:rows].copy_(b.stream[:rows] * gain * (1.0 / self._shrink))
+        b.mlp_squares.zero_()
+        b.mlp_squares[0, :rows].copy_(squares)
 
     def _bring(self, part: int) -> None:
         """Have a part of the model where its kernels read it; they may read weights before their turn otherwise."""

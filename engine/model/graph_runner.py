@@ -19,15 +19,15 @@ from engine.kernels.triton.wide_choice import WIDE_ROWS
 from engine.model.card_copy import CardCopy
 from engine.model.card_draft import four_bit_copy
 from engine.model.card_drafting import CardDrafting
+from engine.model.card_placement import CardPlacement
 from engine.model.card_steps import CardMemory, CardSteps
-from engine.model.card_weights import CardWeights, away, host_layers
+from engine.model.card_weights import away
 from engine.model.decode_graphs import GREEDY, DecodeGraphs, DraftReport, Judgement
 from engine.model.fused import shapes_of
-from engine.model.host_mlps import HostMlps
-from engine.model.ingredients import require_ingredients
+from engine.model.ingredients import card_ingredients, require_ingredients
 from engine.model.runner import MAX_DECODE_ROWS, MAX_DRAFT_ROWS
 from engine.model.torch_runner import TorchRunner
-from engine.offload.card_plan import CardPlanner
+from engine.offload.card_plan import CardPlan, CardPlanner
 from engine.offload.demands import CARD_FIXED
 from engine.offload.plan import Plan, arrangement
 from engine.offload.transfers import NONE, Transfers
@@ -67,12 +67,9 @@ class GraphRunner(TorchRunner):
         RAM is too short for what is streamed.
         """
         packable = all(n % CODES_A_WORD == 0 for shape in shapes_of(folder.config).values() for n in shape[1:])
-        self._planner, self._asked = planner, budget
-        self._placement, self._waited = planner.plan(budget), 0.0
-        plan = self._placement.plan
-        self._placed = CardWeights(planner.parts, plan, torch.device(device), folder.tensor)
+        self._placement, self._waited = CardPlacement(folder, planner, budget, torch.device(device)), 0.0
+        self._placed, plan = self._placement.weights, self._placement.plan
         self._streamed = self._placed.names_away
-        self._folder, self._host = folder, HostMlps.of(folder, host_layers(plan))
         # A plan without a draft has no room for a copy; without one the controller finds that drafting does not pay.
         self._copies = packable and (plan is None or plan.draft > 0)
         self._steps: CardSteps | None = None  # until the base class has loaded, and while parts move
@@ -85,9 +82,7 @@ class GraphRunner(TorchRunner):
                 self.kv.close()
                 raise
         except BaseException:
-            self._placed.close()
-            if self._host is not None:
-                self._host.close()
+            self._placement.close()
             raise
 
     def _make_ready(
@@ -114,8 +109,8 @@ class GraphRunner(TorchRunner):
 
     def _capture(self, recipe: Recipe, mode: int = GREEDY) -> None:
         """Capture all steps over the parts as they lie now."""
-        model, stream = self._placed.model(), self._placed.stream
-        self._steps = CardSteps(self._memory, model, stream, self._host, self._progress, mode, self._range_units())
+        model, stream, host = self._placed.model(), self._placed.stream, self._placement.host
+        self._steps = CardSteps(self._memory, model, stream, host, self._progress, mode, self._range_units())
         self._capture_draft(recipe)
 
     @property
@@ -128,7 +123,7 @@ class GraphRunner(TorchRunner):
     @property
     def ingredients(self) -> Ingredients:  # type: ignore[override]
         """See Runner.ingredients."""
-        return _ingredients(self._copies, whole=self._placed.is_whole)
+        return card_ingredients(self._copies, whole=self._placed.is_whole)
 
     def full(self, tokens: Sequence[int], position: int, wanted: int) -> np.ndarray:
         """See Runner.full. Wanted rows come from a decode step, the rows before them from passes over the prompt."""
@@ -203,7 +198,7 @@ class GraphRunner(TorchRunner):
             return self._judge(chain, checked, siblings)
         finally:
             if self._placed.streams:
-                self._waited += max(0.0, time.perf_counter() - began - self._placement.pass_seconds)
+                self._waited += max(0.0, time.perf_counter() - began - self._placement.found.pass_seconds)
 
     def _judge(self, chain: Sequence[int], checked: int, siblings: Sequence[tuple[int, int]]) -> Judgement:
         if 1 + len(chain) > MAX_DECODE_ROWS:
@@ -266,62 +261,44 @@ class GraphRunner(TorchRunner):
         if self.kv.reason is not None and self.kv.replying:
             raise SpecularError("Parts can move between replies only, because the KV cache is a plain tensor.")
         draft = True if self._drafting.has_copy else None if self._copies else False
-        found = self._planner.plan(budget, self._held(), draft=draft)
+        found = self._placement.planned(budget, self._held(), draft=draft)
         if away(found.plan) and self._copies and self._recipe.weight_bits == 16:
             raise BadSetting(
                 "The draft has the model's own 16 bit weights, so all of them must be on the card: "
                 "take a draft of 4 bits first, or a larger budget."
             )
-        before, mode = self._placement, self.graphs.mode
-        if arrangement(before.plan) == arrangement(found.plan):
-            self._placement, self._asked = found, budget
-            return
+        if not self._placement.lies_as(found):
+            same_bits = self._placement.rounds_as(found)
+            self._rearrange(found, progress)
+            if not same_bits:
+                self.kv.distrust()
+        self._placement.settle(found, budget)
+
+    def relieve(self, progress: Callable[[LoadProgress], None] = lambda _: None) -> bool:
+        """See Runner.relieve. Between replies only where the KV cache is a plain tensor."""
+        stuck = self.kv.reason is not None and self.kv.replying
+        if stuck or not self._placement.pressed:
+            return False
+        before = arrangement(self.plan)
+        self.use_budget(self._placement.asked, progress)
+        return arrangement(self.plan) != before
+
+    def _rearrange(self, found: CardPlan, progress: Callable[[LoadProgress], None]) -> None:
+        """Have parts lie by another plan, with all steps captured anew; as before, where that fails."""
+        before, mode = self._placement.found, self.graphs.mode
         self._progress, self._cancelled = progress, lambda: False
         with self.kv.scratch(), self.kv.anchored():  # what is captured runs once, on rows that nobody reads
             self._begin(0, (0,))
             self.graphs.synchronize()
             self._ready = self._steps = self._drafting.kept = None
             try:
-                self._arrange(found.plan, before.plan)
-                self._placement = found
+                self._placement.move(found, self._weights, self._drafting, progress)
                 self._capture(self._recipe, mode)
             except BaseException:
                 self._steps = None
-                self._arrange(before.plan, found.plan)
-                self._placement = before
+                self._placement.move(before, self._weights, self._drafting, progress)
                 self._capture(self._recipe, mode)
                 raise
-        if host_layers(before.plan) != host_layers(found.plan):
-            self.kv.distrust()  # the CPU rounds otherwise than the card
-        self._asked = budget
-
-    def relieve(self, progress: Callable[[LoadProgress], None] = lambda _: None) -> bool:
-        """See Runner.relieve. Between replies only where the KV cache is a plain tensor."""
-        stuck = self.kv.reason is not None and self.kv.replying
-        if stuck or not self._planner.pressed:
-            return False
-        before = arrangement(self.plan)
-        self.use_budget(self._asked, progress)
-        return arrangement(self.plan) != before
-
-    def _arrange(self, plan: Plan | None, before: Plan | None) -> None:
-        """Have the parts of the model and of the draft lie by another plan; as before, where that fails."""
-
-        def report(stage: str) -> Callable[[int, int], None]:
-            return lambda done, total: self._progress(LoadProgress(stage, done, total, 0, 0))
-
-        self._move_model(plan, report("Moving layers"))
-        try:
-            self._drafting.move(plan, report("Moving the draft"))
-        except BaseException:
-            self._move_model(before, report("Moving layers back"))
-            raise
-
-    def _move_model(self, plan: Plan | None, progress: Callable[[int, int], None]) -> None:
-        self._placed.move(plan, self._weights, progress)
-        if self._host is not None:
-            self._host.close()
-        self._host = HostMlps.of(self._folder, host_layers(plan))
 
     def _held(self) -> int:
         """Bytes of the card that the model has."""
@@ -359,16 +336,14 @@ class GraphRunner(TorchRunner):
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences for people about what did not go as it should; nothing fails for it."""
-        return (*self._planner.notes, *self._placed.notes, *self._drafting.notes)
+        return (*self._placement.notes, *self._drafting.notes)
 
     def close(self) -> None:
         """See Runner.close."""
         self._steps = None
         super().close()
         self._drafting.release()
-        self._placed.close()
-        if self._host is not None:
-            self._host.close()
+        self._placement.close()
 
     def _begin(self, position: int, tokens: Sequence[int]) -> None:
         self.kv.ensure(position + self.decode_rows + MAX_DRAFT_ROWS)
@@ -383,18 +358,6 @@ class GraphRunner(TorchRunner):
         """Tokens that a reduced vocabulary always has."""
         first = () if self.config.bos_id is None else (self.config.bos_id,)
         return (*first, *self.config.eos_ids, *self._sample)
-
-
-def _ingredients(copies: bool, *, whole: bool) -> Ingredients:
-    """What a draft in captured graphs can be made with; copies: whether it can have low-bit weights of its own.
-
-    whole: all of the model is on the card; else a draft had better have weights of its own.
-    """
-    if not copies:
-        return Ingredients()
-    if not whole:
-        return Ingredients(weight_bits=(4,), reduced_vocabulary=True, kv_window=True)
-    return Ingredients(weight_bits=(16, 4), reduced_vocabulary=True, kv_window=True)
 
 
 def _spread_ids(vocabulary: int) -> tuple[int, ...]:

@@ -38,3 +38,15 @@ def require_ingredients(recipe: Recipe, place: str, able: Ingredients) -> None:
 def _widths(able: Ingredients) -> str:
     *others, last = (str(width) for width in able.weight_bits)
     return f"{', '.join(others)} or {last}" if others else last
+
+
+def card_ingredients(copies: bool, *, whole: bool) -> Ingredients:
+    """What a draft in captured graphs can be made with; copies: whether it can have low-bit weights of its own.
+
+    whole: all of the model is on the card; else a draft had better have weights of its own.
+    """
+    if not copies:
+        return Ingredients()
+    if not whole:
+        return Ingredients(weight_bits=(4,), reduced_vocabulary=True, kv_window=True)
+    return Ingredients(weight_bits=(16, 4), reduced_vocabulary=True, kv_window=True)

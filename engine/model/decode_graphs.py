@@ -19,6 +19,7 @@ from engine.kernels.triton import judge
 from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.step import StepKernels
 from engine.kernels.triton.step_memory import ROWS, StepBuffers
+from engine.model.card_reports import DraftReport, Judgement, read_judgement, read_report
 from engine.offload.weight_stream import WeightStream
 from engine.settings import Sampling
 
@@ -41,30 +42,6 @@ class Launched:
     def replay(self) -> None:
         """Launch its kernels."""
         self.launch()
-
-
-@dataclass(frozen=True, slots=True)
-class DraftReport:
-    """What one draft step added: the proposals it agreed with and its own token; runners-up of each (-1: unknown)."""
-
-    ids: tuple[int, ...]
-    probs: tuple[float, ...]
-    seconds: tuple[int, ...]
-    second_probs: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What a full pass left in the state. chosen: the full model's token after each row, chain and siblings alike.
-
-    chain_probs: its probability of each proposal of the chain. taken: row of the sibling that was taken, 0 without.
-    """
-
-    chosen: tuple[int, ...]
-    chosen_probs: tuple[float, ...]
-    chain_probs: tuple[float, ...]
-    accepted: int
-    taken: int
 
 
 class DecodeGraphs:
@@ -108,6 +85,9 @@ class DecodeGraphs:
         for number, launch in enumerate(launches):
             progress(number, len(launches))
             graphs.append(self.capture(launch, buffers, weights))
+        if not self._captures:
+            for launch in (launches[0], launches[1], launches[ROWS - 1], launches[-1]):
+                self._run_once(launch, buffers, weights)  # every kernel is compiled before a reply needs it
         progress(len(launches), len(launches))
         modes = 1 if sampled is None else 2
         self._fulls = [graphs[mode * ROWS : (mode + 1) * ROWS] for mode in range(modes)]
@@ -150,6 +130,8 @@ class DecodeGraphs:
         self._held.append(kernels)
         self._prompt_upload = torch.zeros(judge.TOKENS + buffers.height, dtype=torch.int32).pin_memory()
         self._prompt = self.capture(kernels.prompt, buffers, self.weights)
+        if not self._captures:
+            self._run_once(kernels.prompt, buffers, self.weights)
 
     def read_prompt(self, position: int, tokens: Sequence[int], range_units: int = 0) -> None:
         """Fill the cache for at most `height` tokens from `position` on; rows beyond them are garbage that the next
@@ -223,7 +205,7 @@ class DecodeGraphs:
         if self._ahead is not None and drafted == 0 and not proposals:
             self._ahead.synchronize()
             self._ahead = None
-            return self._reported()
+            return read_report(self._buffers.report)
         with torch.cuda.stream(self.stream):
             if proposals:
                 first = judge.TOKENS + 1 + drafted
@@ -232,7 +214,7 @@ class DecodeGraphs:
             self._replay_draft(1 + len(proposals))
             self._ended.record(self.stream)
         self._ended.synchronize()
-        return self._reported()
+        return read_report(self._buffers.report)
 
     def draft_ahead(self) -> None:
         """Queue the first draft step of the next cycle, so that the card works while the host keeps its books.
@@ -271,7 +253,7 @@ class DecodeGraphs:
             else:
                 self.replay_full(self._fulls[self.mode][rows - 1], self._read_state)
         self._ended.synchronize()
-        return self._judged(height, rows, siblings=bool(siblings))
+        return read_judgement(self._readback, height, rows, siblings=bool(siblings))
 
     def _read_state(self) -> None:
         self._readback.copy_(self._buffers.state, non_blocking=True)
@@ -294,28 +276,6 @@ class DecodeGraphs:
 
     def _upload(self, source: torch.Tensor, first: int, last: int) -> None:
         self._buffers.state[first:last].copy_(source[first:last], non_blocking=True)
-
-    def _reported(self) -> DraftReport:
-        report = self._buffers.report
-        whole, floats = report.tolist(), report.view(torch.float32).tolist()
-        count = whole[judge.AGREED] + 1
-        return DraftReport(
-            tuple(whole[judge.OWN : judge.OWN + count]),
-            tuple(floats[judge.OWN_PROBS : judge.OWN_PROBS + count]),
-            tuple(whole[judge.SECONDS : judge.SECONDS + count]),
-            tuple(floats[judge.SECOND_PROBS : judge.SECOND_PROBS + count]),
-        )
-
-    def _judged(self, chain: int, rows: int, *, siblings: bool) -> Judgement:
-        whole = self._readback.tolist()
-        floats = self._readback[judge.FLOATS :].view(torch.float32).tolist()
-        return Judgement(
-            chosen=tuple(whole[judge.CHOSEN : judge.CHOSEN + rows]),
-            chosen_probs=tuple(floats[judge.CHOSEN_PROBS : judge.CHOSEN_PROBS + rows]),
-            chain_probs=tuple(floats[judge.FULL_PROBS : judge.FULL_PROBS + chain - 1]),
-            accepted=whole[judge.ACCEPTED],
-            taken=whole[judge.TAKEN] if siblings else 0,
-        )
 
     def replay_full(self, graph: Pass, after: Callable[[], None] = lambda: None) -> None:
         """Queue a full pass on the stream of the graphs, then `after` on it, then the parts that the next begins with.
@@ -354,15 +314,19 @@ class DecodeGraphs:
         """
         if full and not self._captures:
             return Launched(launch)
-        self.stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self.stream), nullcontext() if weights is None else weights.dry():
-            buffers.state.zero_()  # what it stood at last may be rows that count
-            buffers.state[judge.RANGE] = self._range
-            launch()
-        self.stream.synchronize()
+        self._run_once(launch, buffers, weights)
         if weights is not None and not weights.captures:
             return Launched(launch)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool, stream=self.stream):
             launch()
         return graph
+
+    def _run_once(self, launch: Callable[[], None], buffers: StepBuffers, weights: WeightStream | None) -> None:
+        """Compile and warm up what a pass launches."""
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream), nullcontext() if weights is None else weights.dry():
+            buffers.state.zero_()  # what it stood at last may be rows that count
+            buffers.state[judge.RANGE] = self._range
+            launch()
+        self.stream.synchronize()

@@ -20,9 +20,10 @@ from engine.model.card_copy import CardCopy
 from engine.model.card_draft import four_bit_copy
 from engine.model.card_drafting import CardDrafting
 from engine.model.card_placement import CardPlacement
+from engine.model.card_reports import DraftReport, Judgement
 from engine.model.card_steps import CardMemory, CardSteps
 from engine.model.card_weights import away
-from engine.model.decode_graphs import GREEDY, DecodeGraphs, DraftReport, Judgement
+from engine.model.decode_graphs import GREEDY, DecodeGraphs
 from engine.model.fused import shapes_of
 from engine.model.ingredients import card_ingredients, require_ingredients
 from engine.model.runner import MAX_DECODE_ROWS, MAX_DRAFT_ROWS

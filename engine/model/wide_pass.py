@@ -11,7 +11,8 @@ from engine.kernels.triton import judge
 from engine.kernels.triton.step import StepKernels
 from engine.kernels.triton.step_memory import StepBuffers
 from engine.kernels.triton.wide_choice import CHOSEN_PROBS, IDS, NEXT_PROBS
-from engine.model.decode_graphs import DecodeGraphs, Judgement
+from engine.model.card_reports import Judgement
+from engine.model.decode_graphs import DecodeGraphs
 
 
 class WidePass:

@@ -12,7 +12,7 @@ from engine.settings import Sampling
 from engine.speculation.drafter import Proposal, SiblingPlan, Verdict
 
 if TYPE_CHECKING:
-    from engine.model.decode_graphs import DraftReport, Judgement
+    from engine.model.card_reports import DraftReport, Judgement
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine.errors import NumericFault
-from engine.model.decode_graphs import DraftReport, Judgement
+from engine.model.card_reports import DraftReport, Judgement
 from engine.model.observed import observe
 from engine.sampling.sampler import Sampler
 from engine.settings import Sampling, Speculation

@@ -83,7 +83,7 @@ CASES = (
     Case("qwen3", "Qwen3Config", {"head_dim": 32}),
     Case("smollm3", "SmolLM3Config", {"num_hidden_layers": 4, "tie_word_embeddings": True}),
     Case("phi3", "Phi3Config", SLIDING),
-    Case("phi3 longrope", "Phi3Config", {"rope_parameters": LONG}),
+    Case("phi3 longrope", "Phi3Config", {"rope_parameters": LONG, "original_max_position_embeddings": POSITIONS // 2}),
     Case("opt", "OPTConfig", OPT),
     Case("opt 350m", "OPTConfig", OPT_350M),
     Case("opt without prefix", "OPTConfig", OPT_350M, lambda name: name.removeprefix("model.")),

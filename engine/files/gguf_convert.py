@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from engine.errors import LoadCancelled, ModelFileError, SpecularError
-from engine.files.config import ModelConfig, parse_config
+from engine.files.config import parse_config
 from engine.files.disguise import missing, unreadable
 from engine.files.folder import ORIGIN, open_folder
 from engine.files.gguf_config import gguf_config, gguf_generation
@@ -29,7 +29,7 @@ from engine.files.paths import cache_dir, ensure_folder
 from engine.files.shards import SINGLE
 from engine.records import LoadProgress
 
-FORMAT = 2  # raise it when the converted folders change, so that older ones are made anew
+FORMAT = 3  # raise it when the converted folders change, so that older ones are made anew
 HASHED_START = 2**20
 ABANDONED_SECONDS = 3600.0
 
@@ -85,7 +85,7 @@ def convert(source: Path, progress: Progress, cancelled: Cancelled) -> Path:
         notes = _write_tokenizer(file, part)
         _write_json(part / "config.json", config_json)
         _write_json(part / "generation_config.json", generation_json)
-        _write_tensors(file, config, plan, part / SINGLE, progress, cancelled)
+        _write_tensors(file, plan, part / SINGLE, progress, cancelled)
         origin = {
             "source": str(file.path.absolute()),
             "notes": list(notes),
@@ -136,7 +136,6 @@ def _usable(target: Path) -> bool:
 
 def _write_tensors(
     file: GgufFile,
-    config: ModelConfig,
     plan: list[PlannedTensor],
     path: Path,
     progress: Progress,
@@ -149,7 +148,7 @@ def _write_tensors(
             if cancelled():
                 raise LoadCancelled(f"Converting {file.path.name} was cancelled.")
             progress(LoadProgress("Converting tensors", index, len(plan), done, total))
-            for piece in converted_pieces(tensor, config):
+            for piece in converted_pieces(tensor):
                 output.write(piece.data)
             done += tensor.nbytes
         progress(LoadProgress("Converting tensors", len(plan), len(plan), done, total))

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import ModelFileError
 from engine.files.checks import expected_tensors
 from engine.files.config import ModelConfig
-from engine.files.gguf_names import folder_name, interleaved_heads
+from engine.files.gguf_families import FAMILIES
+from engine.files.gguf_names import is_interleaved, matrices_of
 from engine.files.gguf_reader import GgufFile, GgufTensor
 from engine.files.gguf_types import stored_dtype
 from engine.files.safetensors_header import ITEM_BYTES
@@ -29,12 +30,16 @@ PIECE_VALUES = 2**20  # values dequantised at a time
 
 @dataclass(frozen=True, slots=True)
 class PlannedTensor:
-    """One tensor to write: where it comes from, its name and element type in the new file, its bytes there."""
+    """One tensor to write: where it comes from, its name and element type in the new file, its bytes there.
+
+    heads: for rows that are stored with each head's halves interleaved, how many heads there are; else None.
+    """
 
     source: GgufTensor
     name: str
     dtype: str
     nbytes: int
+    heads: int | None = None
 
 
 def plan_tensors(file: GgufFile, config: ModelConfig) -> list[PlannedTensor]:
@@ -42,9 +47,12 @@ def plan_tensors(file: GgufFile, config: ModelConfig) -> list[PlannedTensor]:
 
     Raises ModelFileError naming the first tensor that is missing or has the wrong shape.
     """
-    found = {folder_name(name): tensor for name, tensor in file.tensors.items()}
+    family, shapes = FAMILIES[file.metadata["general.architecture"]], expected_tensors(config)
+    found: dict[str, GgufTensor] = {}
+    for stored in file.tensors.values():
+        found |= matrices_of(stored, family, shapes)
     plan = []
-    for name, shape in expected_tensors(config).items():
+    for name, shape in shapes.items():
         tensor = found.get(name)
         if tensor is None:
             raise ModelFileError(f"{file.path.name} lacks the tensor for {name}: the model is not complete.")
@@ -54,7 +62,10 @@ def plan_tensors(file: GgufFile, config: ModelConfig) -> list[PlannedTensor]:
                 f"but its metadata calls for {list(shape)}."
             )
         dtype = stored_dtype(tensor.kind.name, len(shape))
-        plan.append(PlannedTensor(tensor, name, dtype, math.prod(shape) * ITEM_BYTES[dtype]))
+        heads = None
+        if family.interleaved and is_interleaved(tensor.name):
+            heads = config.heads if ".attn_q." in tensor.name else config.kv_heads
+        plan.append(PlannedTensor(tensor, name, dtype, math.prod(shape) * ITEM_BYTES[dtype], heads))
     return plan
 
 
@@ -71,15 +82,14 @@ def safetensors_header(plan: list[PlannedTensor]) -> bytes:
     return struct.pack("<Q", len(text)) + text
 
 
-def converted_pieces(tensor: PlannedTensor, config: ModelConfig) -> Iterator[np.ndarray]:
+def converted_pieces(tensor: PlannedTensor) -> Iterator[np.ndarray]:
     """The tensor in its new element type and the usual row order, some rows at a time, read from its GGUF file.
 
     Raises ModelFileError for a value that is no number (NaN or infinite), also once it is in the new type.
     """
     import numpy as np
 
-    source = tensor.source
-    heads = interleaved_heads(source, config.heads, config.kv_heads)
+    source, heads = tensor.source, tensor.heads
     # A bias of Q or K is reordered too: it is a column of rows. Any other vector is one row.
     column = heads is not None and len(source.shape) == 1
     rows = source.shape[0] if column else math.prod(source.shape[:-1])

@@ -111,7 +111,10 @@ class TestUnsupported:
     def test_architecture(self, source: Path) -> None:
         value = b"general.architecture" + struct.pack("<IQ", 8, 5)
         self.patched(source, value + b"llama", value + b"bloom")
-        assert refusal(source) == "small.gguf has the architecture bloom; supported are llama."
+        assert (
+            refusal(source)
+            == "small.gguf has the architecture bloom; supported are llama, qwen2, qwen3, smollm3, phi3."
+        )
 
     def test_missing_tensor(self, source: Path) -> None:
         self.patched(source, b"blk.1.ffn_up.weight", b"blk.1.ffn_xx.weight")

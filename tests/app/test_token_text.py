@@ -283,7 +283,7 @@ def test_clicking_a_token_names_its_cycle_and_selecting_outlines_it(text: TokenT
 
     def outlined() -> bool:
         image = text.grab().toImage()
-        rows = range(box.top() - 4, box.top())
+        rows = range(max(0, box.top() - 4), box.top())
         above = [image.pixelColor(x, y) for x in range(box.left(), box.right()) for y in rows]
         return any(colour.blue() > colour.red() + 20 for colour in above)
 

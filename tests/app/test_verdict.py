@@ -288,6 +288,8 @@ def test_explain_lists_the_figures(card: VerdictCard) -> None:
 
 def test_long_sentences_are_never_cut(card: VerdictCard) -> None:
     card.show_verdict(verdict("word " * 30))
+    card.resize(344, card.heightForWidth(344))  # as the cockpit's column gives it
     QApplication.processEvents()
     label = card.sentence
+    assert label.heightForWidth(label.width()) > 2 * label.fontMetrics().height()
     assert label.heightForWidth(label.width()) <= label.height()

@@ -114,8 +114,8 @@ class TestEstimate:
         assert estimate_bytes(untied).values - estimate_bytes(tied).values == 290 * 64
 
     def test_errors_are_those_of_opening(self, folder: Path) -> None:
-        write_json(folder / "config.json", {"architectures": ["OPTForCausalLM"]})
-        with pytest.raises(ModelFileError, match="OPTForCausalLM is not supported"):
+        write_json(folder / "config.json", {"architectures": ["FalconForCausalLM"]})
+        with pytest.raises(ModelFileError, match="FalconForCausalLM is not supported"):
             estimate_bytes(folder)
 
 

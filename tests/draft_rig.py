@@ -36,18 +36,22 @@ def rounded_model(model: FusedModel) -> tuple[DraftModel, dict[int, Tensor]]:
         values[weight.data_ptr()] = dequantise(codes)
         return pack(codes, bias)
 
-    def norm(weight: Tensor, following: DraftMatrix) -> DraftNorm:
-        return DraftNorm(weight * following.factors)
+    def norm(weight: Tensor, bias: Tensor | None, following: DraftMatrix) -> DraftNorm:
+        if bias is None:
+            return DraftNorm(weight * following.factors)
+        return DraftNorm(following.factors, weight, bias, following.factors)
 
     layers = []
     for layer in model.layers:
-        qkv, gate_up = matrix(layer.qkv, layer.qkv_bias), matrix(layer.gate_up)
+        qkv, gate_up = matrix(layer.qkv, layer.qkv_bias), matrix(layer.gate_up, layer.up_bias)
         output, down = matrix(layer.output, layer.output_bias), matrix(layer.down, layer.down_bias)
-        attention_norm, mlp_norm = norm(layer.attention_norm, qkv), norm(layer.mlp_norm, gate_up)
-        layers.append(DraftLayer(attention_norm, qkv, output, mlp_norm, gate_up, down, layer.cache))
+        attention_norm = norm(layer.attention_norm, layer.attention_norm_bias, qkv)
+        mlp_norm = norm(layer.mlp_norm, layer.mlp_norm_bias, gate_up)
+        layers.append(DraftLayer(attention_norm, qkv, output, mlp_norm, gate_up, down, layer.cache, layer.heads))
     output = matrix(model.output)
-    final = norm(model.final_norm, output)
-    return DraftModel(tuple(layers), model.embedding, final, output, model.cosine, model.sine), values
+    final = norm(model.final_norm, model.final_norm_bias, output)
+    ends = {"positions": model.positions, "first_place": model.first_place}
+    return DraftModel(tuple(layers), model.embedding, final, output, model.cosine, model.sine, **ends), values  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

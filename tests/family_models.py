@@ -128,11 +128,11 @@ class Made:
         return ids
 
 
-def make(case: Case, folder: Path, std: float = 0.2) -> Made:
-    """Make the model with every weight, bias and norm random, and save it."""
+def make(case: Case, folder: Path, std: float = 0.2, dtype: str = "float32", **settings: Any) -> Made:
+    """Make the model with every weight, bias and norm random, and save it as `dtype`. settings: that differ."""
     import transformers
 
-    config = getattr(transformers, case.config_class)(**case.all_settings)
+    config = getattr(transformers, case.config_class)(**case.all_settings | settings)
     model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval().float()
     random = torch.Generator().manual_seed(5)
     with torch.no_grad():
@@ -142,5 +142,5 @@ def make(case: Case, folder: Path, std: float = 0.2) -> Made:
             weight.copy_(1 + 0.1 * noise if is_norm else (std if weight.ndim > 1 else 0.3) * noise)
     model.save_pretrained(folder)
     tensors = {case.rename(name): tensor for name, tensor in read_safetensors(folder).items()}
-    write_safetensors(folder / "model.safetensors", tensors)
+    write_safetensors(folder / "model.safetensors", tensors, dtype)
     return Made(case, folder, model)

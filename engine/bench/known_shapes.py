@@ -31,6 +31,23 @@ _LLAMA = ModelConfig(
     dtype="bfloat16",
 )
 
+_QWEN3 = replace(
+    _LLAMA,
+    family="qwen3",
+    architecture="Qwen3ForCausalLM",
+    hidden_size=1024,
+    intermediate_size=3072,
+    layers=28,
+    heads=16,
+    kv_heads=8,
+    vocabulary=151936,
+    context=40960,
+    rms_norm_eps=1e-6,
+    rope_theta=1e6,
+    tied_embeddings=True,
+    qk_norm=True,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -68,8 +85,41 @@ SHAPES = {
         ),
         Shape(
             "opt-6.7b",
-            replace(_LLAMA, family="opt", intermediate_size=16384, vocabulary=50272, context=2048, hidden_act="relu"),
+            replace(
+                _LLAMA,
+                family="opt",
+                architecture="OPTForCausalLM",
+                intermediate_size=16384,
+                vocabulary=50272,
+                context=2048,
+                tied_embeddings=True,
+                attention_bias=True,
+                mlp_bias=True,
+                hidden_act="relu",
+                gated=False,
+                layer_norm=True,
+                first_place=2,
+            ),
             32,
+        ),
+        Shape(
+            "mistral-7b",
+            replace(
+                _LLAMA,
+                family="mistral",
+                architecture="MistralForCausalLM",
+                intermediate_size=14336,
+                kv_heads=8,
+                context=32768,
+                window=4096,
+            ),
+            32,
+        ),
+        Shape("qwen3-0.6b", _QWEN3, 28),
+        Shape(
+            "qwen3-8b",
+            replace(_QWEN3, hidden_size=4096, intermediate_size=12288, layers=36, heads=32, tied_embeddings=False),
+            36,
         ),
         Shape(
             "wide-8192",
@@ -83,8 +133,6 @@ SHAPES = {
 def tensor_bytes(config: ModelConfig, item: int = 2) -> dict[str, int]:
     """Bytes of every tensor of a shape by name, `item` a value of a matrix and four one of a vector."""
     shapes = expected_tensors(config)
-    if config.family == "opt":  # it has no gate
-        shapes = {name: shape for name, shape in shapes.items() if not name.endswith("gate_proj.weight")}
     return {name: math.prod(shape) * (item if len(shape) > 1 else 4) for name, shape in shapes.items()}
 
 
@@ -92,6 +140,6 @@ def matrix_bytes(config: ModelConfig, layers: int, item: int = 2) -> int:
     """Bytes of weights a step reads: every layer's matrices and the output matrix."""
     hidden, heads = config.hidden_size, config.heads * config.head_dim
     kv = config.kv_heads * config.head_dim
-    mlp = 2 if config.family == "opt" else 3  # matrices: OPT has no gate
+    mlp = 3 if config.gated else 2  # matrices
     layer = hidden * (2 * heads + 2 * kv) + mlp * hidden * config.intermediate_size
     return item * (layers * layer + config.vocabulary * hidden)

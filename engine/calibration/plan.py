@@ -106,7 +106,7 @@ def blocks(config: ModelConfig) -> list[Block]:
 def block_weights(config: ModelConfig, block: Block) -> int:
     """Weights that skipping the block saves reading."""
     if block.mlp:
-        return 3 * config.hidden_size * config.intermediate_size
+        return (3 if config.gated else 2) * config.hidden_size * config.intermediate_size
     return 2 * config.hidden_size * config.head_dim * (config.heads + config.kv_heads)
 
 

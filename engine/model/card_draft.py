@@ -52,7 +52,8 @@ def four_bit_copy(
         gate_up, down = matrix(layer.gate_up, layer.up_bias), matrix(layer.down, layer.down_bias)
         attention_norm = _norm(layer.attention_norm, layer.attention_norm_bias, qkv)
         mlp_norm = _norm(layer.mlp_norm, layer.mlp_norm_bias, gate_up)
-        layers.append(take(done, DraftLayer(attention_norm, qkv, output, mlp_norm, gate_up, down, layer.cache)))
+        made = DraftLayer(attention_norm, qkv, output, mlp_norm, gate_up, down, layer.cache, layer.heads)
+        layers.append(take(done, made))
     output = matrix(model.output)
     progress(LoadProgress("Preparing the draft", total, total, 0, 0))
     return DraftModel(

@@ -12,7 +12,7 @@ HEAVY_SHARE = 0.1  # of the weights that a large output matrix has; a lighter on
 def default_recipe(config: ModelConfig) -> Recipe:
     """4-bit weights, and frequent tokens only where the output matrix is a large part of what a draft step reads."""
     heads = (2 * config.heads + 2 * config.kv_heads) * config.head_dim
-    layer = config.hidden_size * (heads + 3 * config.intermediate_size)
-    output = config.vocabulary * config.hidden_size
+    layer = config.hidden_size * (heads + (3 if config.gated else 2) * config.intermediate_size)
+    output = config.vocabulary * config.output_width
     heavy = output > HEAVY_SHARE * (config.layers * layer + output) and config.vocabulary > 2 * KEPT_TOKENS
     return Recipe(weight_bits=4, reduced_vocabulary=KEPT_TOKENS if heavy else None)

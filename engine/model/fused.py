@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import torch
 
+from engine.files.checks import bias_of
 from engine.files.config import ModelConfig
-from engine.kernels.triton.step_memory import FusedLayer, FusedModel
+from engine.kernels.triton.step_memory import FusedLayer, FusedModel, HeadRules
 from engine.kernels.triton.tiles import Role
 from engine.model import programme as p
 from engine.offload.parts import ATTENTION, MLP, Part, part_index
@@ -35,28 +36,58 @@ def fuse(
     """
     layers: list[FusedLayer] = []
     for layer in range(config.layers):
-        attention = f"model.layers.{layer}.self_attn."
-        mlp = f"model.layers.{layer}.mlp."
-        layers.append(
-            FusedLayer(
-                attention_norm=weights[f"model.layers.{layer}.input_layernorm.weight"],
-                qkv=_join(weights, [attention + part + "_proj.weight" for part in "qkv"]),
-                qkv_bias=_join_biases(weights, [attention + part + "_proj.bias" for part in "qkv"]),
-                output=weights[attention + "o_proj.weight"],
-                output_bias=weights.get(attention + "o_proj.bias"),
-                mlp_norm=weights[f"model.layers.{layer}.post_attention_layernorm.weight"],
-                gate_up=_join(weights, [mlp + "gate_proj.weight", mlp + "up_proj.weight"]),
-                down=weights[mlp + "down_proj.weight"],
-                down_bias=weights.get(mlp + "down_proj.bias"),
-                cache=caches[layer],
-            )
-        )
-        layers[-1] = _placed(place, layer, layers[-1])
+        layers.append(_placed(place, layer, _joined(config, weights, layer, caches[layer])))
     name = p.output_matrix(config, frozenset(weights))
     output = weights[name]
     if name != p.EMBEDDING:
         (output,) = place(2 * config.layers, (output,))
-    return FusedModel(tuple(layers), weights[p.EMBEDDING], weights[p.FINAL_NORM], output, cosine, sine)
+    return FusedModel(
+        layers=tuple(layers),
+        embedding=weights[p.EMBEDDING],
+        final_norm=weights[p.FINAL_NORM],
+        output=output,
+        cosine=cosine,
+        sine=sine,
+        final_norm_bias=weights.get(bias_of(p.FINAL_NORM)),
+        positions=_places(config, weights, len(cosine)),
+        first_place=config.first_place or 0,
+    )
+
+
+def _joined(config: ModelConfig, weights: dict[str, Tensor], number: int, cache: Tensor) -> FusedLayer:
+    at = f"model.layers.{number}."
+    attention, mlp, norms = at + "self_attn.", at + "mlp.", (at + "input_layernorm.", at + "post_attention_layernorm.")
+    inputs = ("gate", "up") if config.gated else ("up",)
+    return FusedLayer(
+        attention_norm=weights[norms[0] + "weight"],
+        qkv=_join(weights, [attention + part + "_proj.weight" for part in "qkv"]),
+        qkv_bias=_join_biases(weights, [attention + part + "_proj.bias" for part in "qkv"]),
+        output=weights[attention + "o_proj.weight"],
+        output_bias=weights.get(attention + "o_proj.bias"),
+        mlp_norm=weights[norms[1] + "weight"],
+        gate_up=_join(weights, [f"{mlp}{part}_proj.weight" for part in inputs]),
+        down=weights[mlp + "down_proj.weight"],
+        down_bias=weights.get(mlp + "down_proj.bias"),
+        cache=cache,
+        attention_norm_bias=weights.get(norms[0] + "bias"),
+        mlp_norm_bias=weights.get(norms[1] + "bias"),
+        up_bias=None if config.gated else weights.get(mlp + "up_proj.bias"),
+        heads=HeadRules(
+            rotates=config.rotates(number),
+            window=config.window_of(number) or 0,
+            query_norm=weights.get(attention + "q_norm.weight"),
+            key_norm=weights.get(attention + "k_norm.weight"),
+        ),
+    )
+
+
+def _places(config: ModelConfig, weights: dict[str, Tensor], positions: int) -> Tensor | None:
+    """The learned positions, with rows of zeros for what only pads a pass beyond the last of them."""
+    if config.first_place is None:
+        return None
+    table = weights[p.POSITIONS]
+    missing = max(0, positions + config.first_place - len(table))
+    return torch.cat((table, table.new_zeros(missing, table.shape[1])))
 
 
 def shapes_of(config: ModelConfig) -> dict[Role, tuple[int, int]]:
@@ -80,10 +111,9 @@ def unsupported(config: ModelConfig, dtype: torch.dtype, names: frozenset[str]) 
     if config.gated and any(name.endswith(("gate_proj.bias", "up_proj.bias")) for name in names):
         return "its MLP gates have biases"
     lacking = (
-        (config.layer_norm, "its norms are LayerNorms"),
-        (config.qk_norm, "it norms queries and keys"),
-        (bool(config.unrotated), "some of its layers have no positions"),
-        (config.window is not None, "its rows attend to a sliding window"),
+        (config.norm_after, "its norms follow its blocks"),
+        (config.embedding_width is not None, "its embedding is narrower than its stream"),
+        (not config.final_norm, "it has no final norm"),
     )
     return next((reason for applies, reason in lacking if applies), None)
 

@@ -95,7 +95,7 @@ def demands_of(
     placed = {name for part in parts for name in part.tensors}
     embedding = sizes[p.EMBEDDING]
     tied = p.output_matrix(config, frozenset(sizes)) == p.EMBEDDING
-    item = 4 if embedding >= 4 * config.vocabulary * config.hidden_size else 2
+    item = 4 if embedding >= 4 * config.vocabulary * config.output_width else 2
     row = 2 * config.kv_heads * config.head_dim * item
     page = CARD_PAGE if card else HOST_PAGE
     drafts = tuple(draft_option(config, device, bits) for bits in widths) if _packable(config) else ()
@@ -118,12 +118,13 @@ def draft_option(config: ModelConfig, device: str, bits: int) -> DraftOption:
     recipe = Recipe(weight_bits=bits) if device == "cuda" else replace(default_recipe(config), weight_bits=bits)
     size = _card_matrix if device == "cuda" else _host_matrix
     layers = config.layers * sum(size(n, k, bits) for n, k in _layer_shapes(config, joined=device == "cuda"))
-    output = size(config.vocabulary, config.hidden_size, bits)
+    output = size(config.vocabulary, config.output_width, bits)
+    output += sum(size(n, k, bits) for n, k in _bridges(config))
     kept = p.kept_tokens(config, recipe)
     if kept == config.vocabulary:
         parts = _card_parts(config, bits) if device == "cuda" else ()
         return DraftOption(recipe, layers + output, layers + output, ACCEPTANCE[bits], parts=parts)
-    few = size(kept, config.hidden_size, bits)
+    few = size(kept, config.output_width, bits)
     logits = 4 * MAX_DRAFT_ROWS * (kept + config.vocabulary)
     return DraftOption(recipe, layers + output + few + logits, layers + few, ACCEPTANCE[bits])
 
@@ -141,14 +142,21 @@ def _card_parts(config: ModelConfig, bits: int) -> tuple[Part, ...]:
 
 def _packable(config: ModelConfig) -> bool:
     """Low-bit copies need sizes in eights."""
-    return all(size % 8 == 0 for shape in _layer_shapes(config, joined=False) for size in shape)
+    shapes = (*_layer_shapes(config, joined=False), *_bridges(config))
+    return all(size % 8 == 0 for shape in shapes for size in shape)
+
+
+def _bridges(config: ModelConfig) -> tuple[tuple[int, int], ...]:
+    """(N, K) of the matrices between the stream and an embedding that is narrower."""
+    hidden, width = config.hidden_size, config.output_width
+    return () if config.embedding_width is None else ((hidden, width), (width, hidden))
 
 
 def _layer_shapes(config: ModelConfig, *, joined: bool) -> Iterator[tuple[int, int]]:
     """(N, K) of a layer's matrices. joined: those with the same input are one."""
     hidden, inner = config.hidden_size, config.intermediate_size
     heads, kv = config.heads * config.head_dim, config.kv_heads * config.head_dim
-    gates = 1 if config.family == "opt" else 2  # OPT has no gate
+    gates = 2 if config.gated else 1  # matrices before the activation
     yield from ((hidden, heads), (hidden, inner))
     if joined:
         yield from ((heads + 2 * kv, hidden), (gates * inner, hidden))

@@ -180,7 +180,7 @@ def test_only_what_the_device_has_is_tried() -> None:
 
 def test_relu_models_are_tried_with_few_neurons() -> None:
     def neurons(act: str) -> list[object]:
-        ladders = plan.ladders(Ingredients(neurons=True), config(hidden_act=act))
+        ladders = plan.ladders(Ingredients(neurons=True), replace(config(), hidden_act=act))
         return [level.fields["neuron_share"] for level in ladders[0].levels]
 
     assert neurons("relu") == [0.3, 0.2, 0.1] and neurons("silu") == [0.7, 0.5, 0.3]

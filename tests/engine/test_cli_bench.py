@@ -116,6 +116,7 @@ def test_the_table_of_a_budget_tells_both_ways_and_what_was_predicted() -> None:
         streamed=10_928_259_072,
         resident=2_400_000_000,
         draft=3_510_000_000,
+        draft_streamed=1_250_000_000,
         verify_seconds=0.1993,
         predicted_speed_up=5.2,
         memory=8_788_041_216,
@@ -126,6 +127,7 @@ def test_the_table_of_a_budget_tells_both_ways_and_what_was_predicted() -> None:
     assert "budget 8.00 GB; a bare pinned copy 55.4 GB/s" in text
     assert "plain streaming 133.5 ms a token (130.0 predicted), 7.29 GB a pass at 98.5% of the bare copy" in text
     assert "199.3 ms a pass, 10.93 GB streamed, 2.40 GB resident, 3.51 GB of the draft" in text
+    assert "which brings in 1.25 GB a step" in text
     assert "S predicted     5.20" in text and "S 4.937  acceptance 0.904  8.81 tokens a cycle" in text
 
 

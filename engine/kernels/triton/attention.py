@@ -21,11 +21,26 @@ _CHAIN, _PLACES = tl.constexpr(CHAIN), tl.constexpr(PLACES)
 
 
 @triton.jit
-def _over_split(q1, q2, k1, k2, v, key, last, scale, TILE: tl.constexpr, DIM: tl.constexpr, BLOCK_KEYS: tl.constexpr):
+def _over_split(
+    q1,
+    q2,
+    k1,
+    k2,
+    v,
+    key,
+    last,
+    scale,
+    TILE: tl.constexpr,
+    DIM: tl.constexpr,
+    BLOCK_KEYS: tl.constexpr,
+    WINDOW: tl.constexpr,
+):
     """Largest score, sum of weights and mixture of values over a split's keys up to `last`, for each row."""
     scores = multiply(q1, tl.trans(k1), tl.zeros((TILE, BLOCK_KEYS), tl.float32))
     scores = multiply(q2, tl.trans(k2), scores) * scale
     seen = key[None, :] <= last[:, None]
+    if WINDOW > 0:
+        seen = seen & (key[None, :] > last[:, None] - WINDOW)
     scores = tl.where(seen, scores, NEVER)
     largest = tl.max(scores, 1)
     weights = tl.where(seen, tl.exp(scores - largest[:, None]), 0.0)
@@ -58,6 +73,7 @@ def attention_kernel(
     AT_CURSOR: tl.constexpr,  # a draft step stands `cursor` positions ahead
     DEPENDENT: tl.constexpr,
     SIBLINGS: tl.constexpr = False,  # rows behind the chain stand at places of it: see siblings.py
+    WINDOW: tl.constexpr = 0,  # positions a row sees, its own the last; 0 for all
 ):
     HALF: tl.constexpr = DIM // 2
     GROUP: tl.constexpr = HEADS // KV_HEADS
@@ -125,7 +141,7 @@ def attention_kernel(
             k1 = tl.where(new, n1, k1)
             k2 = tl.where(new, n2, k2)
             v = tl.where(new, values, v)
-        largest, total, mixed = _over_split(q1, q2, k1, k2, v, key, start + place, scale, TILE, DIM, BLOCK_KEYS)
+        largest, total, mixed = _over_split(q1, q2, k1, k2, v, key, start + place, scale, TILE, DIM, BLOCK_KEYS, WINDOW)
         if SIBLINGS:
             for sibling in range(tl.load(state + _CHAIN), rows):
                 beside = start + tl.load(state + _PLACES + sibling)
@@ -146,7 +162,7 @@ def attention_kernel(
                     j1, j2 = tl.where(in_place, s1[None, :], k1), tl.where(in_place, s2[None, :], k2)
                     vs = tl.where(in_place, tl.load(other + KV_HEADS * DIM + whole)[None, :], v)
                     largest_, total_, mixed_ = _over_split(
-                        q1, q2, j1, j2, vs, key, start + place, scale, TILE, DIM, BLOCK_KEYS
+                        q1, q2, j1, j2, vs, key, start + place, scale, TILE, DIM, BLOCK_KEYS, WINDOW
                     )
                     own = row == sibling
                     largest, total = tl.where(own, largest_, largest), tl.where(own, total_, total)

@@ -16,7 +16,6 @@ from engine.kernels.triton.hardware import launch_dependents, wait_for_predecess
 from engine.kernels.triton.judge import range_of
 
 NEVER = tl.constexpr(-1.0e30)  # a score that loses to all others
-SINKS = tl.constexpr(4)  # first positions that a window always sees (StreamingLLM, Xiao et al. 2023)
 
 
 @triton.jit
@@ -63,6 +62,7 @@ def draft_attention_kernel(
     BLOCK_KEYS: tl.constexpr,
     PROGRAMS: tl.constexpr,  # programs of a head, a power of two; program i takes blocks i, i + PROGRAMS, …
     WINDOW: tl.constexpr,  # last positions a row sees beside the first few; 0 for all
+    SINKS: tl.constexpr,  # how many first ones (StreamingLLM, Xiao et al. 2023)
     ROTATES: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ):

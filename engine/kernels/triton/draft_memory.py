@@ -9,6 +9,7 @@ import triton
 
 from engine.files.config import ModelConfig
 from engine.kernels.triton import judge
+from engine.kernels.triton.step_memory import USUAL_HEADS, HeadRules
 from engine.kernels.triton.tiles import Role
 
 MAX_ROWS = 4
@@ -67,6 +68,7 @@ class DraftLayer:
     gate_up: DraftMatrix
     down: DraftMatrix
     cache: Tensor
+    heads: HeadRules = USUAL_HEADS
 
 
 @dataclass(frozen=True, slots=True)

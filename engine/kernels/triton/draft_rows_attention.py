@@ -8,7 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from engine.kernels.triton.draft_attention import NEVER, SINKS, load_keys
+from engine.kernels.triton.draft_attention import NEVER, load_keys
 from engine.kernels.triton.draft_matmul import SMALLEST
 from engine.kernels.triton.hardware import launch_dependents, multiply, wait_for_predecessor
 from engine.kernels.triton.judge import range_of
@@ -50,6 +50,7 @@ def draft_rows_attention_kernel(
     BLOCK_KEYS: tl.constexpr,
     PROGRAMS: tl.constexpr,
     WINDOW: tl.constexpr,
+    SINKS: tl.constexpr,
     ROTATES: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ):

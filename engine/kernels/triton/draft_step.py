@@ -17,9 +17,12 @@ from engine.kernels.triton.draft_matmul import draft_matmul_kernel
 from engine.kernels.triton.draft_memory import DraftBuffers, DraftLayer, DraftMatrix, DraftModel, DraftNorm
 from engine.kernels.triton.draft_rows_attention import draft_rows_attention_kernel
 from engine.kernels.triton.hardware import supports_dependent_launch
+from engine.kernels.triton.head_norm import head_norm_kernel
 from engine.kernels.triton.parts_in_turn import PartsInTurn
 from engine.kernels.triton.sampled_choice import SampledChoice
+from engine.kernels.triton.step_memory import HeadRules
 from engine.kernels.triton.tiles import Role
+from engine.model.instructions import SINKS
 
 PROJECT, RESIDUAL, GATED, LOGITS, RELU = range(5)
 ATTENTION_KEYS, ATTENTION_WARPS = 16, 1  # of one row and head
@@ -71,6 +74,7 @@ class DraftKernels:
             self._layer_norm(norm, rows)
             if attends:
                 self._matmul(Role.QKV, PROJECT, b.hidden, layer.qkv, rows, squares, parts, y=b.qkv)
+                self._head_norm(layer.heads, rows)
                 self._attention(layer, rows)
                 squares, parts = b.attention_squares, b.attention_parts
                 self._residual(Role.OUTPUT, b.attended, layer.output, rows, squares, following.gain)
@@ -215,11 +219,36 @@ class DraftKernels:
             **self._launch(),
         )
 
+    def _head_norm(self, rules: HeadRules, rows: int) -> None:
+        """RMS norm of queries and keys, where the layer has one."""
+        if rules.query_norm is None:
+            return
+        config = self._config
+        head_norm_kernel[(rows, config.heads + config.kv_heads)](
+            self._buffers.qkv,
+            rules.query_norm,
+            rules.key_norm,
+            config.rms_norm_eps,
+            HEADS=config.heads,
+            KV_HEADS=config.kv_heads,
+            DIM=config.head_dim,
+            DEPENDENT=self._dependent,
+            num_warps=1,
+            **self._launch(),
+        )
+
+    def _seen(self, rules: HeadRules) -> dict[str, int]:
+        """The draft's window with the first positions, or the layer's own where that is no wider."""
+        if self._window and not 0 < rules.window <= self._window + SINKS:
+            return {"WINDOW": self._window, "SINKS": SINKS}
+        return {"WINDOW": rules.window, "SINKS": 0}
+
     def _attention(self, layer: DraftLayer, rows: int) -> None:
         b, model, config = self._buffers, self._model, self._config
         tensors = (b.qkv, layer.cache, model.cosine, model.sine, b.state, b.partial_out, b.partial_max, b.partial_sum)
         shape = {"HEADS": config.heads, "KV_HEADS": config.kv_heads, "DIM": config.head_dim}
-        common = shape | {"WINDOW": self._window, "ROTATES": model.positions is None, "DEPENDENT": self._dependent}
+        rotates = model.positions is None and layer.heads.rotates
+        common = shape | {"ROTATES": rotates, "DEPENDENT": self._dependent} | self._seen(layer.heads)
         factors, scale = layer.output.factors, config.head_dim**-0.5
         group = config.heads // config.kv_heads
         if rows * group == 1:

@@ -14,13 +14,14 @@ from engine.files.config import ModelConfig
 from engine.kernels.triton import judge
 from engine.kernels.triton.attention import attention_kernel
 from engine.kernels.triton.hardware import supports_dependent_launch
+from engine.kernels.triton.head_norm import head_norm_kernel
 from engine.kernels.triton.host_blocks import HostBlocks
 from engine.kernels.triton.layer_norm import layer_norm_kernel
 from engine.kernels.triton.matmul import matmul_kernel
 from engine.kernels.triton.parts_in_turn import PartsInTurn
 from engine.kernels.triton.sampled_choice import SampledChoice
 from engine.kernels.triton.siblings import judge_siblings_kernel, settle_kernel
-from engine.kernels.triton.step_memory import BLOCK_KEYS, ROWS, FusedLayer, FusedModel, StepBuffers
+from engine.kernels.triton.step_memory import BLOCK_KEYS, ROWS, FusedLayer, FusedModel, HeadRules, StepBuffers
 from engine.kernels.triton.tiles import Role, Tile
 from engine.kernels.triton.wide_choice import wide_choice_kernel
 
@@ -229,7 +230,8 @@ class StepKernels:
             elif attends:
                 self._layer_norm(layer.attention_norm, layer.attention_norm_bias, rows)
                 self._matmul(Role.QKV, PROJECT, b.scaled, layer.qkv, layer.qkv_bias, b.qkv, rows, squares, parts)
-                self._attention(layer.cache, rows, at_cursor, siblings)
+                self._head_norm(layer.heads, rows)
+                self._attention(layer, rows, at_cursor, siblings)
                 squares, parts = b.attention_squares, b.attention_parts
                 self._add(Role.OUTPUT, b.attended, layer.output, layer.output_bias, following, squares, rows)
             else:
@@ -352,11 +354,29 @@ class StepKernels:
             **self._launch(),
         )
 
-    def _attention(self, cache: Tensor, rows: int, at_cursor: bool, siblings: bool) -> None:
+    def _head_norm(self, rules: HeadRules, rows: int) -> None:
+        """RMS norm of queries and keys, where the layer has one."""
+        if rules.query_norm is None:
+            return
+        config = self._config
+        head_norm_kernel[(rows, config.heads + config.kv_heads)](
+            self._buffers.qkv,
+            rules.query_norm,
+            rules.key_norm,
+            config.rms_norm_eps,
+            HEADS=config.heads,
+            KV_HEADS=config.kv_heads,
+            DIM=config.head_dim,
+            DEPENDENT=self._dependent,
+            num_warps=1,
+            **self._launch(),
+        )
+
+    def _attention(self, layer: FusedLayer, rows: int, at_cursor: bool, siblings: bool) -> None:
         b, model, config = self._buffers, self._model, self._config
         attention_kernel[(config.kv_heads, self._programs, triton.cdiv(rows, ROWS))](
             b.qkv,
-            cache,
+            layer.cache,
             model.cosine,
             model.sine,
             b.state,
@@ -374,10 +394,11 @@ class StepKernels:
             TILE=b.tile,
             BLOCK_KEYS=BLOCK_KEYS,
             PROGRAMS=self._programs,
-            ROTATES=self._model.positions is None,
+            ROTATES=self._model.positions is None and layer.heads.rotates,
             AT_CURSOR=at_cursor,
             DEPENDENT=self._dependent,
             SIBLINGS=siblings,
+            WINDOW=layer.heads.window,
             num_warps=ATTENTION_WARPS,
             num_stages=2,
             **self._launch(),

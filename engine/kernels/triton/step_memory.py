@@ -19,11 +19,25 @@ Tensor = torch.Tensor
 
 
 @dataclass(frozen=True, slots=True)
+class HeadRules:
+    """rotates: whether queries and keys are turned by their position. window: positions a row sees, its own the last; 0
+    for all. query_norm, key_norm: float32 [dim], weights of the RMS norms of every head; both or neither."""
+
+    rotates: bool = True
+    window: int = 0
+    query_norm: Tensor | None = None
+    key_norm: Tensor | None = None
+
+
+USUAL_HEADS = HeadRules()
+
+
+@dataclass(frozen=True, slots=True)
 class FusedLayer:
     """Weights of one layer. qkv [(heads + 2 kv) dim, hidden], gate_up [2 intermediate, hidden]; norms float32.
 
     A layer whose norms have biases is OPT's: LayerNorm, and `gate_up` is the one [intermediate, hidden] matrix in
-    front of a ReLU.
+    front of a ReLU. heads: what its attention does to queries and keys.
     """
 
     attention_norm: Tensor
@@ -39,6 +53,7 @@ class FusedLayer:
     attention_norm_bias: Tensor | None = None
     mlp_norm_bias: Tensor | None = None
     up_bias: Tensor | None = None
+    heads: HeadRules = USUAL_HEADS
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,16 @@ from engine.cli.models_arguments import add_models_options
 from engine.settings import GenerateRequest, Message, Sampling, Speculation
 
 BAD_INPUT = 2
-SHAPE_NAMES = ("llama2-7b", "llama3-8b", "mistral-7b", "opt-6.7b", "qwen3-0.6b", "qwen3-8b", "smollm2-135m", "wide-8192")
+SHAPE_NAMES = (
+    "llama2-7b",
+    "llama3-8b",
+    "mistral-7b",
+    "opt-6.7b",
+    "qwen3-0.6b",
+    "qwen3-8b",
+    "smollm2-135m",
+    "wide-8192",
+)
 
 DESCRIPTION = "Answers with a language model that drafts with a cheap variant of itself; the text is the model's own."
 

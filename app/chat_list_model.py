@@ -158,6 +158,8 @@ class ChatListModel(QAbstractListModel):
         return 0 if parent.isValid() else len(self._entries)
 
     def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
+        if not index.isValid():
+            return None
         entry = self._entries[index.row()]
         if isinstance(entry, int):
             if role in (Qt.ItemDataRole.DisplayRole, HEADING):
@@ -185,7 +187,7 @@ class ChatListModel(QAbstractListModel):
         return True
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        if isinstance(self._entries[index.row()], int):
+        if not index.isValid() or isinstance(self._entries[index.row()], int):
             return Qt.ItemFlag.NoItemFlags
         return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEditable
 

@@ -262,8 +262,10 @@ class ChatShelf(QObject):
     def _exported(self, path: str, sentence: str | None) -> None:
         if sentence is None:
             self._notices.tell(self.tr("This chat cannot be read."))
+        elif sentence:
+            self._notices.tell(sentence)
         else:
-            self._notices.tell(sentence or self.tr("Chat exported to {file}").replace("{file}", path))
+            self.toast.say(self.tr("Exported to {file}").replace("{file}", Path(path).name))
 
     @Slot()
     def choose_import(self) -> None:

@@ -62,7 +62,11 @@ class ShownChat(QObject):
         view.setProperty("replyId", reply.reply_id)
         view.set_keep_ghosts(self._settings.current.keep_ghosts)
         self._replies[reply.reply_id] = view
+        if reply.finished is not None:
+            view.hurry()  # its guesses were rejected long ago
         view.append_many(reply.events)
+        if reply.finished is not None:
+            view.settle()
         view.set_note(reply_note(turn))
         self.reply_shown.emit(view, turn)
 

@@ -141,6 +141,7 @@ class ConversationView(QWidget):
         at = len(self._turns) if at is None else at
         self._turns.insert(at, turn)
         self._column.insert(at, turn)
+        turn.show()  # now rather than when Qt comes to it: a hidden part has no height
         self._empty_strip.hide()
         self._column_strip.show()
 

@@ -50,9 +50,18 @@ class UndoToast(QWidget):
 
     def offer(self, words: str) -> None:
         """Say what was done, and offer to undo it."""
+        self._show(words, undoable=True)
+
+    def say(self, words: str) -> None:
+        """Say what was done."""
+        self._show(words, undoable=False)
+
+    def _show(self, words: str, undoable: bool) -> None:
         self.expire()
-        self._pending = True
+        self._pending = undoable
+        self.undo_button.setVisible(undoable)
         self._words.setText(words)
+        self._words.setToolTip(words)
         self.setAccessibleName(words)
         self._place()
         self.show()

@@ -387,8 +387,8 @@ A draft pays while its chance is above its cost at the present speed (the dashed
         <translation>未命名</translation>
     </message>
     <message>
-        <source>Chat exported to {file}</source>
-        <translation>对话已导出到 {file}</translation>
+        <source>Exported to {file}</source>
+        <translation>已导出到 {file}</translation>
     </message>
 </context>
 <context>

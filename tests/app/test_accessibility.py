@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -22,6 +23,9 @@ from PySide6.QtWidgets import (
 from window_bench import Bench, BenchMaker
 
 from app.settings import AppSettings
+from app.ui.compare_pane import ComparePane
+from app.ui.main_window import MainWindow
+from app.ui.message_editor import MessageEditor
 from app.widgets.cycle_timeline import CycleTimeline
 from app.widgets.painted import PaintedWidget
 
@@ -43,9 +47,7 @@ CONTROLS = (
 def nameless(root: QWidget) -> list[str]:
     """Controls without a name, hidden ones included; parts that Qt makes inside a control go with it."""
     found = []
-    for widget in (root, *root.findChildren(QWidget)):
-        if not isinstance(widget, CONTROLS) or isinstance(widget, QScrollBar) or inside_control(widget):
-            continue
+    for widget in controls_of(root):
         if isinstance(widget, QAbstractButton) and not widget.isVisibleTo(root) and not widget.text():
             continue  # it gets its words as it is shown
         interface = QAccessible.queryAccessibleInterface(widget)
@@ -53,6 +55,12 @@ def nameless(root: QWidget) -> list[str]:
         if not name.strip():
             found.append(place(widget))
     return found
+
+
+def controls_of(root: QWidget) -> list[QWidget]:
+    """What can be used or read, hidden or not."""
+    found = [widget for widget in (root, *root.findChildren(QWidget)) if isinstance(widget, CONTROLS)]
+    return [widget for widget in found if not isinstance(widget, QScrollBar) and not inside_control(widget)]
 
 
 def inside_control(widget: QWidget) -> bool:
@@ -100,12 +108,30 @@ def test_the_settings(benches: BenchMaker) -> None:
 
 
 def prove(bench: Bench) -> QWidget:
-    bench.window.jobs.prove()
-    return bench.window
+    return bench.window.jobs.prove_pane
 
 
 def calibrate(bench: Bench) -> QWidget:
-    bench.window.jobs.calibrate()
+    return bench.window.jobs.calibration_pane
+
+
+def compare(bench: Bench) -> QWidget:
+    return ComparePane(bench.host, bench.window)
+
+
+def edit(bench: Bench) -> QWidget:
+    return MessageEditor("One?", False)
+
+
+def manage(bench: Bench) -> QWidget:
+    return bench.window.model_management.manager
+
+
+def card(bench: Bench) -> QWidget:
+    view = bench.view.turns()[-1]
+    view.text.setFocus()
+    bench.qtbot.keyClick(view.text, Qt.Key.Key_Left, Qt.KeyboardModifier.AltModifier)
+    bench.qtbot.keyClick(view.text, Qt.Key.Key_Return)
     return bench.window
 
 
@@ -129,11 +155,10 @@ def replay(bench: Bench) -> QWidget:
     return bench.window
 
 
-@pytest.mark.parametrize("open_pane", [sheet, palette, log, replay])
+@pytest.mark.parametrize("open_pane", [sheet, palette, log, replay, prove, calibrate, compare, edit, manage, card])
 def test_panes_and_dialogs(benches: BenchMaker, open_pane: Callable[[Bench], QWidget]) -> None:
     bench = talked(benches)
-    before = len(bench.window.findChildren(QWidget))
     root = open_pane(bench)
-    assert len(root.findChildren(QWidget)) > before, "it is a part of the window"
     found = nameless(root)
+    assert isinstance(root, MainWindow) or controls_of(root), "there is something to be named"
     assert not found, "\n".join(found)

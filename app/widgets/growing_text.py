@@ -59,7 +59,7 @@ class GrowingText(QTextEdit):
         """Appends inside are laid out once; a selection up to the end does not grow with them."""
         cursor = self.textCursor()
         anchor, position = cursor.anchor(), cursor.position()
-        moves = self._reply.spans.end in (anchor, position)
+        moves = cursor.hasSelection() or self._reply.spans.end in (anchor, position)
         height = self.height()
         self._reply.begin_batch()
         try:

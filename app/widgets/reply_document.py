@@ -1,43 +1,27 @@
-"""The document of one reply: text appended token by token, never rendered again, with its spans beside it.
+"""The document of one reply: text appended token by token, formatted in place, with its spans beside it.
 
-Lines keep their breaks and indentation. Three things are recognised as their line grows, because they cost nothing:
-fenced code is set in the code font, list items hang, and an empty line is a gap of half a line. Very long paragraphs
-are laid out in pieces, split where a line ends, so that a token costs the same at any length.
+Lines keep their breaks. Very long paragraphs are laid out in pieces, split where a line ends, so that a token costs
+the same at any length.
 """
 
 from __future__ import annotations
 
-import re
-
 from PySide6.QtCore import QObject, QPointF, QRectF
-from PySide6.QtGui import (
-    QColor,
-    QFontInfo,
-    QFontMetricsF,
-    QTextBlock,
-    QTextBlockFormat,
-    QTextCharFormat,
-    QTextCursor,
-    QTextDocument,
-    QTextOption,
-)
+from PySide6.QtGui import QFontInfo, QFontMetricsF, QTextBlock, QTextCharFormat, QTextCursor, QTextDocument, QTextOption
 
-from app.theme import PX_CONTROL, PX_LABEL, PX_TEXT, Theme, mono_font, ui_font
-from app.widgets.token_segments import LineKind, column_x
+from app.markdown.lines import Line, LineKind
+from app.markdown.shown import displayed
+from app.theme import PX_CONTROL, PX_TEXT, Theme, mono_font, ui_font
+from app.widgets.line_dressing import dress_block
+from app.widgets.reply_formats import ROLE, ReplyFormats
+from app.widgets.reply_markdown import ReplyMarkdown
+from app.widgets.token_segments import column_x
 from app.widgets.token_spans import SpanKind, TokenSpans, utf16_length
 
 THIN_SPACE = "\u2009"
 LONG_LINE = 800  # characters of a paragraph above which its finished lines are split off
-_HEAD = 24  # characters of a line that decide what it is
-_LIST_ITEM = re.compile(r"\s*(?:\d{1,3}[.)]|[-*+•])\s+(?=\S)")
-_LINE = 25 / 15  # line height over font size
-_CODE_LINE = 22 / 13
-_FIXED = QTextBlockFormat.LineHeightTypes.FixedHeight.value
-
-# Characters that a QTextDocument takes for its own structure, shown by one of the same length.
-_SHOWN_AS = str.maketrans(
-    {"\r": "\u200b", "\u2029": "\u2028", "\x00": "\u2400", "\ufdd0": "\ufffd", "\ufdd1": "\ufffd", "\ufffc": "\ufffd"}
-)
+_LINE = Line(0, 0)
+_END = Line(0, 0, LineKind.END)
 
 
 class ReplyDocument(QTextDocument):
@@ -52,16 +36,15 @@ class ReplyDocument(QTextDocument):
         self.spans = TokenSpans()
         self._size = QFontInfo(self.defaultFont()).pixelSize()
         self._cursor = QTextCursor(self)
-        self._head = ""
-        self._in_code = False
-        self._shaped = False
         self._raw = False
+        self._formats = ReplyFormats(self.defaultFont(), self._size)
+        self.markdown = ReplyMarkdown(self, self._formats, self._on_code)
         self._plain = QTextCharFormat()
         self._code = QTextCharFormat()
         self._code.setFont(mono_font(PX_CONTROL))
         self._ghost = QTextCharFormat()
         self._ghost.setFontStrikeOut(True)
-        self._cursor.setBlockFormat(self._block_format(LineKind.TEXT))
+        self.restart()
 
     # Appending
 
@@ -72,7 +55,9 @@ class ReplyDocument(QTextDocument):
         self._cursor.beginEditBlock()
 
     def end_batch(self) -> None:
-        """Lay out what was appended since `begin_batch`."""
+        """Format and lay out what was appended since `begin_batch`."""
+        if not self._raw:
+            self.markdown.dress()
         self._cursor.endEditBlock()
 
     def append(self, kind: SpanKind, text: str, cycle: int = -1, place: int = 0) -> int:
@@ -81,10 +66,10 @@ class ReplyDocument(QTextDocument):
             if i:
                 self._end_line()
             if part:
-                self._cursor.insertText(part.translate(_SHOWN_AS), self._code if self._in_code else self._plain)
-                if len(self._head) < _HEAD:
-                    self._head += part
-                    self._shape_line()
+                in_code = self.markdown.in_code
+                self._cursor.insertText(displayed(part), self._code if in_code else self._plain)
+                if not self._raw:
+                    self.markdown.add(part)
         return self.spans.append(kind, text, utf16_length(text), cycle, place)
 
     def append_ghost(self, text: str, next_text: str, cycle: int, shown: bool) -> int:
@@ -101,25 +86,31 @@ class ReplyDocument(QTextDocument):
         self._plain.setFont(mono_font(PX_CONTROL) if raw else self.defaultFont())
         self.spans = TokenSpans()
         self._cursor = QTextCursor(self)
-        self._head, self._in_code, self._shaped = "", False, False
-        self._cursor.setBlockFormat(self._block_format(LineKind.TEXT))
-        self._cursor.block().setUserState(LineKind.TEXT)
+        self.markdown.restart(self.spans)
+        dress_block(self._cursor.block(), _LINE, self._formats.block(_LINE))
 
     def finish(self) -> None:
         """The last line is complete; empty lines after it take no room."""
+        if self._raw:
+            return
         self._cursor.movePosition(QTextCursor.MoveOperation.End)
-        if self._in_code and self._is_fence():
-            self._set_line(self._cursor.block(), LineKind.FENCE_CLOSE)
-            self._in_code = False
+        self._cursor.beginEditBlock()
+        self.markdown.finish(self._cursor.block())
         block = self.lastBlock()
-        while not self._raw and block.length() == 1 and block.previous().isValid():
-            self._set_line(block, LineKind.END)
+        while block.length() == 1 and block.previous().isValid() and block.userState() < LineKind.CODE:
+            dress_block(block, _END, self._formats.block(_END))
             block = block.previous()
+        self._cursor.endEditBlock()
 
     @property
     def raw(self) -> bool:
         """Whether tokens are shown as they are."""
         return self._raw
+
+    def take_reformatted(self) -> int:
+        """Number of the first block set in other formats since this was last asked; -1 where none was."""
+        number, self.markdown.reformatted = self.markdown.reformatted, -1
+        return number
 
     # Ghosts
 
@@ -146,7 +137,7 @@ class ReplyDocument(QTextDocument):
 
     def _insert_ghost(self, cursor: QTextCursor, text: str, following: str) -> int:
         """Insert a ghost with a thin space wherever it would touch a word; returns its length."""
-        shown = text.replace("\n", "↵").translate(_SHOWN_AS)
+        shown = displayed(text.replace("\n", "↵"))
         body = shown.lstrip()
         before = shown[: len(shown) - len(body)] or THIN_SPACE
         after = THIN_SPACE if following[:1].strip() else ""
@@ -163,80 +154,17 @@ class ReplyDocument(QTextDocument):
     # Lines
 
     def _end_line(self) -> None:
-        block = self._cursor.block()
-        if self._is_fence():
-            self._set_line(block, LineKind.FENCE_CLOSE if self._in_code else LineKind.FENCE_OPEN)
-            self._in_code = not self._in_code
-        elif not self._head and not self._in_code and not self._raw and block.length() == 1:
-            self._set_line(block, LineKind.GAP)
-        kind = LineKind.CODE if self._in_code else LineKind.TEXT
-        self._cursor.movePosition(QTextCursor.MoveOperation.End)
-        self._cursor.insertBlock(self._block_format(kind), self._code if self._in_code else self._plain)
-        self._cursor.block().setUserState(kind)
-        self._head = ""
-        self._shaped = False
+        if not self._raw:
+            self.markdown.end_line(self._cursor.block())
+            self._cursor.movePosition(QTextCursor.MoveOperation.End)
+        self._cursor.insertBlock()
+        if self._raw:
+            dress_block(self._cursor.block(), _LINE, self._formats.block(_LINE))
+        else:
+            self.markdown.next_line(self._cursor.block())
 
-    def _is_fence(self) -> bool:
-        return not self._raw and self._head.lstrip().startswith("```")
-
-    def _shape_line(self) -> None:
-        """Let a list item hang as soon as its marker is known."""
-        if self._shaped or self._in_code or self._raw:
-            return
-        marker = _LIST_ITEM.match(self._head)
-        if marker:
-            width = QFontMetricsF(self.defaultFont()).horizontalAdvance(marker.group())
-            form = self._block_format(LineKind.TEXT)
-            form.setLeftMargin(width)
-            form.setTextIndent(-width)
-            self._cursor.setBlockFormat(form)
-            self._shaped = True
-
-    def _set_line(self, block: QTextBlock, kind: LineKind) -> None:
-        block.setUserState(kind)
-        cursor = QTextCursor(block)
-        cursor.setBlockFormat(self._block_format(kind))
-        if kind in (LineKind.FENCE_OPEN, LineKind.FENCE_CLOSE):
-            self._dress_fence(block)
-
-    def _dress_fence(self, block: QTextBlock) -> None:
-        """A fence shows only its language; the ticks keep their place in the text, one pixel high and clear."""
-        text = block.text()
-        ticks = len(text) - len(text.lstrip(" \t`"))
-        hidden = QTextCharFormat()
-        hidden.setForeground(QColor(0, 0, 0, 0))
-        font = mono_font(PX_LABEL)
-        font.setPixelSize(1)
-        hidden.setFont(font)
-        caption = QTextCharFormat()
-        caption.setFont(ui_font(PX_LABEL))
-        cursor = QTextCursor(block)
-        cursor.setPosition(block.position() + ticks, QTextCursor.MoveMode.KeepAnchor)
-        cursor.setCharFormat(hidden)
-        cursor.setPosition(block.position() + ticks)
-        cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock, QTextCursor.MoveMode.KeepAnchor)
-        cursor.setCharFormat(caption)
-
-    def _block_format(self, kind: LineKind) -> QTextBlockFormat:
-        form = QTextBlockFormat()
-        code_size = self._size * PX_CONTROL / PX_TEXT
-        heights = {
-            LineKind.TEXT: self._size * _LINE,
-            LineKind.GAP: self._size * 0.8,
-            LineKind.END: 1,
-            LineKind.CODE: code_size * _CODE_LINE,
-            LineKind.FENCE_OPEN: code_size * _CODE_LINE,
-            LineKind.FENCE_CLOSE: code_size * 0.9,
-        }
-        form.setLineHeight(round(heights[kind]), _FIXED)
-        if kind >= LineKind.CODE:
-            form.setLeftMargin(self._size * 0.8)
-            form.setRightMargin(self._size * 0.8)
-        if kind is LineKind.FENCE_OPEN:
-            form.setTopMargin(self._size * 0.2)
-        if kind is LineKind.FENCE_CLOSE:
-            form.setBottomMargin(self._size * 0.2)
-        return form
+    def _on_code(self, block: QTextBlock) -> None:
+        """A piece of code that ends with this block is complete."""
 
     # Long paragraphs
 
@@ -248,6 +176,10 @@ class ReplyDocument(QTextDocument):
         self.documentLayout().blockBoundingRect(block)  # makes sure that the block is laid out
         lines = block.layout().lineCount()
         if lines < 2:
+            if block.blockFormat().nonBreakableLines() and block.userState() == LineKind.CODE:
+                form = block.blockFormat()
+                form.setNonBreakableLines(False)
+                QTextCursor(block).setBlockFormat(form)
             return
         position = block.position() + block.layout().lineAt(lines - 1).textStart()
         if self.spans.split_line(position):
@@ -267,7 +199,7 @@ class ReplyDocument(QTextDocument):
         cursor.beginEditBlock()
         for position in reversed(self.spans.breaks):
             cursor.setPosition(position)
-            form = self.findBlock(position).blockFormat()
+            form = cursor.blockFormat()
             cursor.deleteChar()
             cursor.setBlockFormat(form)
         self.spans.join_lines()
@@ -278,6 +210,8 @@ class ReplyDocument(QTextDocument):
     def recolour(self, theme: Theme, ghosts: list[int]) -> None:
         """Take the colours of a theme; ghosts: the spans of those shown in full."""
         self._ghost.setForeground(theme.color("rejected"))
+        self._formats.set_theme(theme)
+        self._recolour_roles(theme)
         if not ghosts:
             return
         colour = QTextCharFormat()
@@ -288,6 +222,28 @@ class ReplyDocument(QTextDocument):
             start = self.spans.starts[index]
             cursor.setPosition(start)
             cursor.setPosition(start + self.spans.length(index), QTextCursor.MoveMode.KeepAnchor)
+            cursor.mergeCharFormat(colour)
+        cursor.endEditBlock()
+
+    def _recolour_roles(self, theme: Theme) -> None:
+        """Stretches that have a colour of their own take the theme's."""
+        found = []
+        block = self.begin()
+        while block.isValid():
+            for piece in block.textFormats():
+                role = piece.format.property(ROLE)
+                if role:
+                    found.append((block.position() + piece.start, piece.length, role))
+            block = block.next()
+        if not found:
+            return
+        cursor = QTextCursor(self)
+        cursor.beginEditBlock()
+        for start, length, role in found:
+            colour = QTextCharFormat()
+            colour.setForeground(theme.color(role))
+            cursor.setPosition(start)
+            cursor.setPosition(start + length, QTextCursor.MoveMode.KeepAnchor)
             cursor.mergeCharFormat(colour)
         cursor.endEditBlock()
 
@@ -308,4 +264,5 @@ class ReplyDocument(QTextDocument):
 def _wrapping() -> QTextOption:
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+    option.setTabStopDistance(4 * QFontMetricsF(mono_font(PX_CONTROL)).horizontalAdvance(" "))
     return option

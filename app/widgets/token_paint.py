@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen, QPixmap
 
+from app.markdown.lines import LineKind
 from app.theme import RADIUS_CARD, RADIUS_WASH, Theme
 from app.widgets.reply_document import ReplyDocument
-from app.widgets.token_segments import LineKind, Segment, block_band, blocks_between, rect_of_range, token_bounds
+from app.widgets.token_segments import Segment, block_band, blocks_between, rect_of_range, token_bounds
 from app.widgets.token_spans import SpanKind
 
 OVERHANG = 2

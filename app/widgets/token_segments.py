@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import cast
 
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QFontMetricsF, QTextBlock, QTextDocument, QTextLayout, QTextLine
 
+from app.markdown.lines import LineKind
+from app.widgets.reply_formats import heading_font
 from app.widgets.token_spans import SpanKind, TokenSpans
 
-
-class LineKind(IntEnum):
-    """The user state of a text block. The last three lie on the code card."""
-
-    TEXT = -1
-    GAP = 1
-    END = 2
-    CODE = 3
-    FENCE_OPEN = 4
-    FENCE_CLOSE = 5
-
-
-UNMARKED_LINES = (LineKind.FENCE_OPEN, LineKind.FENCE_CLOSE)
+UNMARKED_LINES = (LineKind.FENCE_OPEN, LineKind.FENCE_CLOSE, LineKind.HIDDEN, LineKind.RULE)
 
 
 def column_x(line: QTextLine, column: int) -> float:
@@ -99,38 +88,55 @@ def lines_of(block: QTextBlock) -> Iterator[_Line]:
 
 
 class MarkCache:
-    """The marks of each block, worked out when its text or the width has changed. A paint costs what is in view."""
+    """The marks of each block, worked out when its text or the width has changed. A paint costs what is in view.
 
-    def __init__(self) -> None:
-        self._blocks: dict[int, tuple[tuple[int, int, float, float], list[Segment]]] = {}
+    reformatted: gives, once, the number of the first block that was set in other formats, and -1 where none was.
+    """
+
+    def __init__(self, reformatted: Callable[[], int]) -> None:
+        self._reformatted = reformatted
+        self._blocks: dict[int, tuple[tuple[int, int, float, float, float], list[Segment]]] = {}
         self.worked_out = 0  # blocks whose marks were computed, for tests and measurements
 
     def between(self, document: QTextDocument, spans: TokenSpans, top: float, bottom: float) -> list[Segment]:
         """The marks that touch the band from top to bottom (document coordinates), in reading order."""
-        metrics = QFontMetricsF(document.defaultFont())
+        self._forget_from(self._reformatted())
         width = document.textWidth()
         found: list[Segment] = []
         for block in blocks_between(document, top, bottom):
             if block.userState() not in UNMARKED_LINES:
-                marks = self._of_block(block, spans, width, metrics)
+                marks = self._of_block(block, spans, width)
                 found += [m for m in marks if m.rect.top() <= bottom and m.rect.bottom() >= top]
         return found
 
-    def _of_block(self, block: QTextBlock, spans: TokenSpans, width: float, metrics: QFontMetricsF) -> list[Segment]:
-        key = (block.revision(), block.length(), width, block.layout().position().y())
+    def _forget_from(self, number: int) -> None:
+        if number >= 0:
+            for later in [known for known in self._blocks if known >= number]:
+                del self._blocks[later]
+
+    def _of_block(self, block: QTextBlock, spans: TokenSpans, width: float) -> list[Segment]:
+        place = block.layout().position()
+        key = (block.revision(), block.length(), width, place.x(), place.y())
         number = block.blockNumber()
         cached = self._blocks.get(number)
         if cached is None or cached[0] != key:
             self.worked_out += 1
-            cached = (key, list(segments_of_block(block, spans, metrics)))
+            cached = (key, list(segments_of_block(block, spans)))
             self._blocks[number] = cached
         return cached[1]
 
 
-def segments_of_block(block: QTextBlock, spans: TokenSpans, metrics: QFontMetricsF) -> Iterator[Segment]:
+def segments_of_block(block: QTextBlock, spans: TokenSpans) -> Iterator[Segment]:
     """The marks of a block, in reading order."""
+    metrics = metrics_of(block)
     for line in lines_of(block):
         yield from _segments_of_line(spans, line, block.position(), metrics)
+
+
+def metrics_of(block: QTextBlock) -> QFontMetricsF:
+    """Those of the reply's font, or of a heading's for a heading."""
+    level, font = block.blockFormat().headingLevel(), block.document().defaultFont()
+    return QFontMetricsF(heading_font(level, font) if level else font)
 
 
 def band_of_range(document: QTextDocument, start: int, stop: int) -> QRectF:
@@ -148,7 +154,7 @@ def rect_of_range(document: QTextDocument, start: int, stop: int) -> QRectF:
     line = layout.lineForTextPosition(start - block.position())
     if not line.isValid():
         return QRectF(layout.position(), layout.position() + QPointF(2, block.blockFormat().lineHeight()))
-    metrics = QFontMetricsF(document.defaultFont())
+    metrics = metrics_of(block)
     last = min(stop - block.position(), line.textStart() + line.textLength())
     left, right = sorted((column_x(line, start - block.position()), column_x(line, last)))
     top = layout.position().y() + line.y() + line.ascent() - metrics.ascent()

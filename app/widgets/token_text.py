@@ -43,7 +43,7 @@ class TokenText(GrowingText):
     def __init__(self, parent: QWidget | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(parent)
         self._clock = clock
-        self.marks = MarkCache()
+        self.marks = MarkCache(self._reply.take_reformatted)
         self._events: list[CycleEvent] = []
         self._laid = 0  # of them are in the document; the others wait for their slice
         self._waiting_tail = ""
@@ -117,7 +117,7 @@ class TokenText(GrowingText):
     def _empty(self, raw: bool) -> None:
         self._slices.stop()
         self._reply.restart(raw=raw)
-        self.marks = MarkCache()
+        self.marks = MarkCache(self._reply.take_reformatted)
         self._events.clear()
         self._laid, self._waiting_tail, self._least_height = 0, "", 0
         self._ghosts.clear()

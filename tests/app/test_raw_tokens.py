@@ -11,9 +11,10 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app import theme
+from app.markdown.lines import LineKind
 from app.ui.conversation_view import ConversationView
 from app.ui.reply_view import ReplyView
-from app.widgets.token_segments import LineKind, token_bounds
+from app.widgets.token_segments import token_bounds
 from app.widgets.token_spans import SpanKind
 from engine.records import Event, Opening
 from reply_builders import cycle, finished, long_reply

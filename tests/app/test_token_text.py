@@ -9,8 +9,9 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app import theme
+from app.markdown.lines import LineKind
 from app.widgets.ghosts import FADE_SECONDS
-from app.widgets.token_segments import LineKind, Segment
+from app.widgets.token_segments import Segment
 from app.widgets.token_spans import SpanKind
 from app.widgets.token_text import TokenText
 from app.widgets.token_words import describe

@@ -1,0 +1,1 @@
+"""Markdown as styles of its own source: plain data, no Qt."""

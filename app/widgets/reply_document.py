@@ -12,6 +12,7 @@ from PySide6.QtGui import QFontInfo, QFontMetricsF, QTextBlock, QTextCharFormat,
 from app.markdown.lines import Line, LineKind
 from app.markdown.shown import displayed
 from app.theme import PX_CONTROL, PX_TEXT, Theme, mono_font, ui_font
+from app.widgets.code_colours import CodeColours
 from app.widgets.line_dressing import dress_block
 from app.widgets.reply_formats import ROLE, ReplyFormats
 from app.widgets.reply_markdown import ReplyMarkdown
@@ -39,6 +40,7 @@ class ReplyDocument(QTextDocument):
         self._raw = False
         self._formats = ReplyFormats(self.defaultFont(), self._size)
         self.markdown = ReplyMarkdown(self, self._formats, self._on_code)
+        self.colours = CodeColours(self, self.markdown.ghosts_of, self._formats.coloured)
         self._plain = QTextCharFormat()
         self._code = QTextCharFormat()
         self._code.setFont(mono_font(PX_CONTROL))
@@ -81,6 +83,7 @@ class ReplyDocument(QTextDocument):
 
     def restart(self, *, raw: bool = False) -> None:
         """Empty, as it was made. raw: what is appended from now on is set in the code font and takes no other form."""
+        self.colours.clear()
         self.clear()
         self._raw = raw
         self._plain.setFont(mono_font(PX_CONTROL) if raw else self.defaultFont())
@@ -129,6 +132,7 @@ class ReplyDocument(QTextDocument):
             else:
                 lengths[index] = self._insert_tick(cursor)
         self.spans.resize(lengths)
+        self.markdown.ghosts_changed([self.spans.starts[index] for index in indices])
         cursor.endEditBlock()
 
     def _insert_tick(self, cursor: QTextCursor) -> int:
@@ -165,6 +169,7 @@ class ReplyDocument(QTextDocument):
 
     def _on_code(self, block: QTextBlock) -> None:
         """A piece of code that ends with this block is complete."""
+        self.colours.add(block)
 
     # Long paragraphs
 

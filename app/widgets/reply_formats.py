@@ -17,10 +17,13 @@ from app.theme import PX_CONTROL, PX_LABEL, PX_TEXT, Theme, mono_font, ui_font
 ROLE = QTextFormat.Property.UserProperty.value + 1  # of a stretch: the name of its colour
 INDENT = QTextFormat.Property.UserProperty.value + 2  # of a line: where its card or table begins
 QUOTES = QTextFormat.Property.UserProperty.value + 3  # of a line: its levels of quotation
+INLINE_CODE = QTextFormat.Property.UserProperty.value + 4  # of a stretch, and of a line that has some
+ALIGNS = QTextFormat.Property.UserProperty.value + 5  # of a table's row: how its columns are aligned
 WIDEST = 800  # characters of a line of code above which it is not kept on one line
 
 HEADING_PX = (22, 19, 17, 15, 15, 15)
-_LIST_STEP, _QUOTE_STEP, _LIST_EDGE = 20.0, 16.0, 6.0
+QUOTE_STEP = 16.0
+_LIST_STEP, _LIST_EDGE = 20.0, 6.0
 _CODE_PAD, _CELL_GAP = 12.0, 24.0
 _LINE = 25 / 15  # line height over font size
 _CODE_LINE = 22 / 13
@@ -43,10 +46,8 @@ class ReplyFormats:
         self._font, self._size = font, size
         self._theme: Theme | None = None
         self._chars: dict[tuple[int, LineKind, int, bool, bool], QTextCharFormat] = {}
-        bold, mono = QFont(font), mono_font(PX_CONTROL)
-        bold.setWeight(QFont.Weight.DemiBold)
-        self._mono = mono
-        self._metrics = {"": QFontMetricsF(font), "bold": QFontMetricsF(bold), "code": QFontMetricsF(mono)}
+        self._mono = mono_font(PX_CONTROL)
+        self._metrics = QFontMetricsF(font)
 
     def set_theme(self, theme: Theme) -> None:
         """What is made from now on has this theme's colours."""
@@ -82,6 +83,8 @@ class ReplyFormats:
             font.setItalic(True)
         form.setFont(font)
         form.setFontStrikeOut(bool(style & STRIKE))
+        if style & CODE and kind is not LineKind.CODE:
+            form.setProperty(INLINE_CODE, True)
         role = "accent" if style & LINK else "text2" if quoted or kind is LineKind.FENCE_OPEN else ""
         return self.coloured(form, role)
 
@@ -98,8 +101,8 @@ class ReplyFormats:
         indent: of code that stands under something indented."""
         form = QTextBlockFormat()
         form.setLineHeight(round(self._height(line)), _FIXED)
-        hang = self.metrics().horizontalAdvance(line.hang) if line.hang else 0.0
-        edge = indent + line.quotes * _QUOTE_STEP
+        hang = self._metrics.horizontalAdvance(line.hang) if line.hang else 0.0
+        edge = indent + line.quotes * QUOTE_STEP
         if line.lists:
             edge += _LIST_EDGE + (line.lists - 1) * _LIST_STEP + hang
         if line.quotes:
@@ -122,6 +125,7 @@ class ReplyFormats:
         if line.kind in TABLE_LINES:
             form.setProperty(INDENT, edge)
             form.setNonBreakableLines(length <= WIDEST)
+            form.setProperty(ALIGNS, ",".join(line.aligns))
             form.setTopMargin(4)
             form.setBottomMargin(4)
         form.setLeftMargin(edge)
@@ -140,10 +144,6 @@ class ReplyFormats:
         }
         size = HEADING_PX[line.heading - 1] * self._size / PX_TEXT if line.heading else self._size
         return heights.get(line.kind, size * (1.45 if line.heading else _LINE))
-
-    def metrics(self, font: str = "") -> QFontMetricsF:
-        """Of the text's font, of "bold" text or of "code"."""
-        return self._metrics[font]
 
     def tabs(self, widths: Sequence[float], aligns: Sequence[str]) -> list[QTextOption.Tab]:
         """Where the columns of a table stand after its first, for columns of these widths."""

@@ -9,16 +9,17 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from itertools import groupby, zip_longest
+from itertools import groupby
 
-from PySide6.QtGui import QTextBlock, QTextCursor, QTextDocument
+from PySide6.QtGui import QTextBlock, QTextBlockFormat, QTextCursor, QTextDocument
 
-from app.markdown.lines import BOLD, CODE, MATH, NOTHING, TABLE_LINES, Formatted, Line, LineKind, Run
+from app.markdown.lines import CODE, NOTHING, TABLE_LINES, Formatted, Line, LineKind, Run
 from app.markdown.shown import displayed
 from app.markdown.tail import Step, Tail
 from app.widgets.line_dressing import Stretch, dress_block, dress_text
-from app.widgets.reply_formats import INDENT, ReplyFormats
-from app.widgets.token_spans import SpanKind, TokenSpans
+from app.widgets.reply_formats import INDENT, INLINE_CODE, ReplyFormats
+from app.widgets.table_columns import align_columns
+from app.widgets.token_spans import TokenSpans
 
 _SHARE = 9  # a tenth of the time, at most, goes into formatting what still changes
 _CODE_LINE = Line(0, 0, LineKind.CODE)
@@ -40,6 +41,7 @@ class ReplyMarkdown:
         self._anchor = QTextCursor(self._document)  # where the tail begins
         self._anchor.setKeepPositionOnInsert(True)
         self._dressed: list[_Dressed] = []  # what each line of the tail was dressed by
+        self._cards: list[QTextCursor] = []  # at the first lines of those that are settled
         self._due = 0.0
         self._indent, self._spaces = 0.0, 0
         self.reformatted = -1  # number of the first block that was dressed since this was last -1
@@ -92,6 +94,8 @@ class ReplyMarkdown:
         for step in self._tail.steps():
             self._apply(step)
         self._indent = float(block.blockFormat().property(INDENT) or 0)
+        for line in self._walk(-1):
+            self._settle_card(line[0])
         self._tail.open_fence(opening)
 
     def _end_code_line(self, block: QTextBlock) -> None:
@@ -137,12 +141,19 @@ class ReplyMarkdown:
     def _settle(self, lines: list[list[QTextBlock]], count: int) -> None:
         """The first `count` lines will not change any more."""
         for number, blocks in enumerate(lines[:count]):
+            self._settle_card(blocks[0])
             after = lines[number + 1][0].userState() if number + 1 < len(lines) else LineKind.TEXT
             if blocks[0].userState() == LineKind.CODE and after != LineKind.CODE:
                 self._on_code(blocks[-1])
         if count < len(lines):
             self._anchor.setPosition(lines[count][0].position())
         del self._dressed[:count]
+
+    def _settle_card(self, block: QTextBlock) -> None:
+        if _begins_card(block):
+            cursor = QTextCursor(block)
+            cursor.setKeepPositionOnInsert(True)
+            self._cards.append(cursor)
 
     def _dress_lines(self, formatted: Formatted, lines: list[list[QTextBlock]]) -> None:
         ghosts = self._ghosts()
@@ -167,32 +178,30 @@ class ReplyMarkdown:
         if line.kind not in TABLE_LINES:
             for block in blocks:
                 form = self._formats.block(line, len(display), continued=block != blocks[0])
+                _mark_code(form, runs)
                 dress_block(block, line, form)
 
     def _dress_table(self, rows: list[tuple[_Dressed, list[QTextBlock]]]) -> None:
-        """Columns stand as far apart as the widest of their cells."""
-        found = [self._cell_widths(dressed) for dressed, _ in rows]
-        widths = [max(column) for column in zip_longest(*found, fillvalue=0.0)]
-        for (display, line, _), blocks in rows:
+        found = None
+        for (display, line, runs), blocks in rows:
             if line.kind in TABLE_LINES:
                 form = self._formats.block(line, len(display))
-                form.setTabPositions(self._formats.tabs(widths, line.aligns))
-                for block in blocks:
-                    dress_block(block, line, form)
-        self._note(rows[0][1][0])
+                form.setTabPositions(blocks[0].blockFormat().tabPositions())
+                _mark_code(form, runs)
+                for found in blocks:
+                    dress_block(found, line, form)
+        if found is not None:
+            align_columns(found, self._formats)
+            self._note(rows[0][1][0])
 
-    def _cell_widths(self, dressed: _Dressed) -> list[float]:
-        display, line, runs = dressed
-        if line.kind not in TABLE_LINES:
-            return []
-        widths = [0.0]
-        for run in runs:
-            bold = bool(run.style & BOLD) or line.kind is LineKind.HEAD
-            metrics = self._formats.metrics("code" if run.style & (CODE | MATH) else "bold" if bold else "")
-            first, *others = display[run.start - line.start : run.stop - line.start].replace(NOTHING, "").split("\t")
-            widths[-1] += metrics.horizontalAdvance(first)
-            widths += [metrics.horizontalAdvance(other) for other in others]
-        return widths
+    def ghosts_changed(self, positions: list[int]) -> None:
+        """Ghosts there became ticks, or ticks ghosts: what is as wide as its text is set anew."""
+        tables = {self._document.findBlock(position).blockNumber() for position in positions}
+        for number in tables:
+            block = self._document.findBlockByNumber(number)
+            if block.userState() in TABLE_LINES:
+                align_columns(block, self._formats)
+                self._note(block)
 
     def _note(self, block: QTextBlock) -> None:
         number = block.blockNumber()
@@ -204,13 +213,30 @@ class ReplyMarkdown:
         """Where ghosts stand in the tail."""
         spans = self._spans
         first = max(spans.find(self._anchor.position()), 0)
-        found = (i for i in range(first, len(spans)) if spans.kinds[i] is SpanKind.GHOST)
-        return [(spans.starts[i], spans.starts[i] + spans.length(i)) for i in found]
+        return spans.ghosts(first, len(spans))
+
+    def ghosts_of(self, block: QTextBlock) -> list[Stretch]:
+        """Where ghosts stand in a block."""
+        spans, start = self._spans, block.position()
+        first = spans.find(start)
+        while first > 0 and spans.starts[first - 1] == start:
+            first -= 1
+        return spans.ghosts(max(first, 0), spans.find(start + block.length()) + 1)
+
+    def cards(self) -> list[QTextBlock]:
+        """The first lines of code cards and tables, in order."""
+        found = [cursor.block() for cursor in self._cards]
+        block = self._anchor.block()
+        while block.isValid():
+            if _begins_card(block) and (not found or found[-1] != block):
+                found.append(block)
+            block = block.next()
+        return found
 
     def _walk(self, most: int) -> Iterator[list[QTextBlock]]:
         """The blocks of the tail's first lines."""
         block = self._anchor.block()
-        while most and block.isValid():
+        while most and block.isValid():  # a negative number: all of them
             blocks = [block]
             while self._continues(blocks[-1]):
                 blocks.append(blocks[-1].next())
@@ -226,6 +252,18 @@ class ReplyMarkdown:
 
 
 _IN_TABLE = (*TABLE_LINES, LineKind.HIDDEN)
+
+
+def _begins_card(block: QTextBlock) -> bool:
+    kind = block.userState()
+    if kind == LineKind.CODE:
+        return not block.previous().isValid() or block.previous().userState() < LineKind.CODE
+    return kind in (LineKind.HEAD, LineKind.FENCE_OPEN)
+
+
+def _mark_code(form: QTextBlockFormat, runs: tuple[Run, ...]) -> None:
+    if any(run.style & CODE for run in runs):
+        form.setProperty(INLINE_CODE, True)
 
 
 def _same(old: _Dressed, new: _Dressed) -> bool:

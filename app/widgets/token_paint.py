@@ -5,37 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen, QPixmap
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPixmap
 
-from app.markdown.lines import LineKind
-from app.theme import RADIUS_CARD, RADIUS_WASH, Theme
+from app.theme import RADIUS_WASH, Theme
 from app.widgets.reply_document import ReplyDocument
-from app.widgets.token_segments import Segment, block_band, blocks_between, rect_of_range, token_bounds
+from app.widgets.token_segments import Segment, blocks_between, rect_of_range, token_bounds
 from app.widgets.token_spans import SpanKind
 
 OVERHANG = 2
 DOT_STEP = 4
 
 
-def paint_marks(painter: QPainter, marks: Sequence[Segment], metrics: QFontMetricsF, theme: Theme) -> None:
+def paint_marks(painter: QPainter, marks: Sequence[Segment], theme: Theme) -> None:
     """Washes of accepted runs, underlines of corrections and bonus tokens."""
     tile = dot_tile(theme.color("bonus"), painter.device().devicePixelRatio())
-    drop = metrics.ascent() + metrics.descent() + 1.0
     correction = QPen(theme.color("correction"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap)
     if theme.washes:
         paint_washes(painter, [mark.rect for mark in marks if mark.kind is SpanKind.ACCEPTED], theme)
     else:
         painter.setPen(QPen(theme.color("accepted_dot"), 1))
-        painter.drawLines([_underline(mark.rect, drop) for mark in marks if mark.kind is SpanKind.ACCEPTED])
+        painter.drawLines([_underline(mark.rect) for mark in marks if mark.kind is SpanKind.ACCEPTED])
     painter.setPen(correction)
-    painter.drawLines([_underline(mark.rect, drop) for mark in marks if mark.kind is SpanKind.CORRECTION])
+    painter.drawLines([_underline(mark.rect) for mark in marks if mark.kind is SpanKind.CORRECTION])
     for mark in marks:
         if mark.kind is SpanKind.BONUS:
-            paint_dots(painter, mark.rect.left(), mark.rect.right(), round(mark.rect.top() + drop), tile)
+            paint_dots(painter, mark.rect.left(), mark.rect.right(), round(mark.rect.bottom() + 1), tile)
 
 
-def _underline(rect: QRectF, drop: float) -> QLineF:
-    y = round(rect.top() + drop)
+def _underline(rect: QRectF) -> QLineF:
+    y = round(rect.bottom() + 1)
     return QLineF(rect.left(), y, rect.right(), y)
 
 
@@ -125,27 +123,3 @@ def paint_bounds(painter: QPainter, document: ReplyDocument, exposed: QRectF, th
         if block.next().isValid() and end not in breaks:
             line = rect_of_range(document, end, end)
             painter.drawText(QPointF(line.left() + 3, line.top() + metrics.ascent()), "↵")
-
-
-def paint_code_cards(painter: QPainter, document: ReplyDocument, exposed: QRectF, width: int, theme: Theme) -> None:
-    """The cards behind fenced code; drawn line by line, so that only exposed lines cost."""
-    surface, hairline = theme.color("surface"), theme.color("line")
-    for block in blocks_between(document, exposed.top(), exposed.bottom()):
-        if block.userState() < LineKind.CODE:
-            continue
-        top, bottom = block_band(block)
-        last = block.userState() == LineKind.FENCE_CLOSE or not block.next().isValid()
-        band = QRectF(0, top, width, bottom - top)
-        _paint_card_slice(painter, band, block.userState() == LineKind.FENCE_OPEN, last, surface, hairline)
-
-
-def _paint_card_slice(painter: QPainter, rect: QRectF, first: bool, last: bool, fill: QColor, edge: QColor) -> None:
-    box = rect.adjusted(0.5, 0.5 if first else -RADIUS_CARD * 2, -0.5, -0.5 if last else RADIUS_CARD * 2)
-    path = QPainterPath()
-    path.addRoundedRect(box, RADIUS_CARD, RADIUS_CARD)
-    painter.save()
-    painter.setClipRect(rect)
-    painter.setPen(QPen(edge, 1))
-    painter.setBrush(fill)
-    painter.drawPath(path)
-    painter.restore()

@@ -146,6 +146,11 @@ class TokenSpans:
         self.end -= len(self.breaks)
         self.breaks.clear()
 
+    def ghosts(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Where the ghosts among the spans from first to before last stand."""
+        found = (i for i in range(first, min(last, len(self))) if self.kinds[i] is SpanKind.GHOST)
+        return [(self.starts[i], self.starts[i] + self.length(i)) for i in found]
+
     def source(self) -> str:
         """The reply, exactly as generated."""
         return "".join(t for t, k in zip(self.texts, self.kinds, strict=True) if k is not SpanKind.GHOST)

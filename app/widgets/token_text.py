@@ -13,7 +13,6 @@ from contextlib import contextmanager
 
 from PySide6.QtCore import QEvent, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import (
-    QFontMetricsF,
     QHelpEvent,
     QMouseEvent,
     QPainter,
@@ -22,7 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QStyle, QToolTip, QWidget
 
 from app.theme import active, is_theme_change
-from app.widgets import token_paint
+from app.widgets import paint_markdown, token_paint
 from app.widgets.ghosts import Ghosts
 from app.widgets.growing_text import GrowingText
 from app.widgets.token_segments import MarkCache
@@ -292,9 +291,10 @@ class TokenText(GrowingText):
         marks = self.marks.between(self._reply, self._reply.spans, exposed.top() - 4, exposed.bottom() + 4)
         painter = QPainter(self.viewport())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        token_paint.paint_code_cards(painter, self._reply, exposed, self.viewport().width(), theme)
+        paint_markdown.paint_grounds(painter, self._reply, exposed, self.viewport().width(), theme)
         if self._tinted:
-            token_paint.paint_marks(painter, marks, QFontMetricsF(self._reply.defaultFont()), theme)
+            token_paint.paint_marks(painter, marks, theme)
+        paint_markdown.paint_inline_code(painter, self._reply, exposed, theme)
         painter.end()
         super().paintEvent(event)
         self._paint_above(exposed, [m for m in marks if m.kind is SpanKind.GHOST or m.cycle == self._selected_cycle])

@@ -7,6 +7,7 @@ from PySide6.QtGui import QAction, QEnterEvent, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QToolButton, QVBoxLayout, QWidget
 
 from app.theme import PX_LABEL, active, is_theme_change, ui_font
+from app.ui.link_question import LinkQuestion
 from app.widgets.counts_row import CountsRow
 from app.widgets.cycle_timeline import CycleTimeline
 from app.widgets.icon_button import HIT_SMALL, IconButton
@@ -71,6 +72,7 @@ class ReplyView(QWidget):
         self.text.cycle_clicked.connect(self._select_cycle)
         self.timeline.cycle_selected.connect(self._select_cycle)
         self.text.height_changed.connect(self.grew)
+        self.text.link_clicked.connect(self._on_link)
         self.text.set_live(True)
         self._dress()
 
@@ -316,6 +318,11 @@ class ReplyView(QWidget):
         self.text.select_cycle(number)
         self.timeline.select(number)
         self.cycle_chosen.emit(self.timeline.record(number))
+
+    @Slot(str)
+    def _on_link(self, address: str) -> None:
+        """Nothing that a model wrote is opened unasked."""
+        LinkQuestion(address, self.window()).open()
 
     @Slot(object)
     def _on_reached(self, span: Span) -> None:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 
 from PySide6.QtCore import QObject, QTimer
-from PySide6.QtGui import QTextBlock, QTextCharFormat, QTextCursor
+from PySide6.QtGui import QTextBlock, QTextCharFormat, QTextCursor, QTextDocument
 
 from app.markdown.lines import NOTHING, LineKind
 from app.widgets.line_dressing import Stretch, as_units, stretches
@@ -25,11 +25,12 @@ class CodeColours(QObject):
 
     def __init__(
         self,
-        parent: QObject,
+        document: QTextDocument,
         ghosts: Callable[[QTextBlock], list[Stretch]],
         coloured: Callable[[QTextCharFormat, str], QTextCharFormat],
     ) -> None:
-        super().__init__(parent)
+        super().__init__(document)
+        self._document = document
         self._ghosts, self._coloured = ghosts, coloured
         self._jobs: deque[Generator[None, None, None]] = deque()
         self._timer = QTimer(self)
@@ -61,11 +62,14 @@ class CodeColours(QObject):
 
     def _work(self) -> None:
         deadline = time.perf_counter() + SLICE_SECONDS
+        edit = QTextCursor(self._document)
+        edit.beginEditBlock()  # laid out once
         while self._jobs and time.perf_counter() < deadline:
             try:
                 next(self._jobs[0])
             except StopIteration:
                 self._jobs.popleft()
+        edit.endEditBlock()
         if not self._jobs:
             self._timer.stop()
 

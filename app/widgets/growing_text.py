@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QTextEdit, QWidget
 
 from app.theme import active
 from app.widgets import token_paint
+from app.widgets.code_cards import CodeCards
 from app.widgets.reply_document import ReplyDocument
 from app.widgets.token_segments import rect_of_range
 from app.widgets.token_spans import Span, SpanKind, TokenSpans
@@ -28,6 +29,8 @@ class GrowingText(QTextEdit):
         self._live = False
         self._stale_width = False
         self._least_height = 0
+        self.cards = CodeCards(self._reply, self.viewport())
+        self.cards.scrolled.connect(self.viewport().update)
         self._set_up()
 
     def _set_up(self) -> None:
@@ -48,6 +51,7 @@ class GrowingText(QTextEdit):
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_StaticContents)
         self.setViewportMargins(token_paint.OVERHANG, 0, token_paint.OVERHANG, 0)
         self.setAccessibleName(self.tr("Reply"))
+        self.horizontalScrollBar().rangeChanged.connect(self._stay)
         self._reply.recolour(active(), [])
         self._reply.documentLayout().documentSizeChanged.connect(self._follow_height)
         self._follow_height(self._reply.size())
@@ -70,6 +74,7 @@ class GrowingText(QTextEdit):
             cursor.setPosition(anchor)
             cursor.setPosition(position, QTextCursor.MoveMode.KeepAnchor)
             self.setTextCursor(cursor)
+        self.cards.sync(grown=True)
         self._announce_height(height)
 
     def _announce_height(self, before: int) -> None:
@@ -83,11 +88,20 @@ class GrowingText(QTextEdit):
             if self._stale_width:
                 self._stale_width = False
                 self._reply.join_lines()
+            self.cards.sync(resized=True)
         self._live = live
         self.viewport().update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        event.ignore()  # the conversation scrolls, never one reply
+        """Sideways over a wide card scrolls that; the conversation scrolls, never one reply."""
+        turned = event.angleDelta()
+        sideways = turned.y() if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else turned.x()
+        card = self.cards.at(event.position()) if sideways else None
+        event.setAccepted(card is not None and card.scroll_by(-sideways // 2))
+
+    def _stay(self) -> None:
+        """Wide code scrolls in its card, never the whole text."""
+        self.horizontalScrollBar().setRange(0, 0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         if event.size().width() != event.oldSize().width():
@@ -97,6 +111,8 @@ class GrowingText(QTextEdit):
                 self._reply.join_lines()
         super().resizeEvent(event)
         self._follow_height(self._reply.size())
+        if event.size().width() != event.oldSize().width():
+            self.cards.sync(resized=True)
 
     def _follow_height(self, size: QSizeF) -> None:
         height = math.ceil(size.height()) + 2 * token_paint.OVERHANG  # room for the last line's underline
@@ -146,6 +162,20 @@ class GrowingText(QTextEdit):
             start += len(text) - len(text.lstrip())
         rect = rect_of_range(self._reply, start, max(start, stop))
         return rect.translated(0, -self.verticalScrollBar().value()).toAlignedRect()
+
+    def link_at(self, position: QPoint) -> str:
+        """Where the link under a point of the viewport leads; "" beside links."""
+        return self.anchorAt(position)
+
+    def link_of(self, index: int) -> str:
+        """Where the link leads that a span's text is of; "" for other text."""
+        start = self._reply.spans.starts[index]
+        cursor = QTextCursor(self._reply)
+        for place in range(start + 1, start + self._reply.spans.length(index) + 1):
+            cursor.setPosition(place)
+            if cursor.charFormat().isAnchor():
+                return cursor.charFormat().anchorHref()
+        return ""
 
     def createMimeDataFromSelection(self) -> QMimeData:
         """The selected part of the source text, without ghosts."""

@@ -24,7 +24,7 @@ WIDEST = 800  # characters of a line of code above which it is not kept on one l
 HEADING_PX = (22, 19, 17, 15, 15, 15)
 QUOTE_STEP = 16.0
 _LIST_STEP, _LIST_EDGE = 20.0, 6.0
-_CODE_PAD, _CELL_GAP = 12.0, 24.0
+CODE_PAD, _CELL_GAP = 12.0, 24.0
 _LINE = 25 / 15  # line height over font size
 _CODE_LINE = 22 / 13
 _FIXED = QTextBlockFormat.LineHeightTypes.FixedHeight.value
@@ -115,9 +115,9 @@ class ReplyFormats:
             form.setTopMargin(self._size * (0.6 if line.heading < 3 else 0.3))
         if line.kind >= LineKind.CODE:
             form.setProperty(INDENT, edge)
-            form.setRightMargin(_CODE_PAD)
+            form.setRightMargin(CODE_PAD)
             form.setNonBreakableLines(line.kind is LineKind.CODE and length <= WIDEST)
-            edge += _CODE_PAD
+            edge += CODE_PAD
         if line.kind is LineKind.FENCE_OPEN:
             form.setTopMargin(self._size * 0.2)
         if line.kind is LineKind.FENCE_CLOSE:

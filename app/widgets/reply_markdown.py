@@ -113,10 +113,10 @@ class ReplyMarkdown:
 
     def _dress_alone(self, block: QTextBlock, display: str, line: Line) -> None:
         blocks = [block]
-        while self._continues(blocks[0].previous()):
+        while self.continues(blocks[0].previous()):
             blocks.insert(0, blocks[0].previous())
         dress_text(blocks, self._ghosts(), display, [Run(0, len(display), 0)], line, self._formats)
-        self._note(blocks[0])
+        self.note(blocks[0])
 
     # Dressing
 
@@ -174,7 +174,7 @@ class ReplyMarkdown:
     def _dress_line(self, dressed: _Dressed, blocks: list[QTextBlock], ghosts: list[Stretch]) -> None:
         display, line, runs = dressed
         dress_text(blocks, ghosts, display, runs, line, self._formats)
-        self._note(blocks[0])
+        self.note(blocks[0])
         if line.kind not in TABLE_LINES:
             for block in blocks:
                 form = self._formats.block(line, len(display), continued=block != blocks[0])
@@ -192,7 +192,7 @@ class ReplyMarkdown:
                     dress_block(found, line, form)
         if found is not None:
             align_columns(found, self._formats)
-            self._note(rows[0][1][0])
+            self.note(rows[0][1][0])
 
     def ghosts_changed(self, positions: list[int]) -> None:
         """Ghosts there became ticks, or ticks ghosts: what is as wide as its text is set anew."""
@@ -201,9 +201,10 @@ class ReplyMarkdown:
             block = self._document.findBlockByNumber(number)
             if block.userState() in TABLE_LINES:
                 align_columns(block, self._formats)
-                self._note(block)
+                self.note(block)
 
-    def _note(self, block: QTextBlock) -> None:
+    def note(self, block: QTextBlock) -> None:
+        """This block and those after it are set in other formats."""
         number = block.blockNumber()
         self.reformatted = number if self.reformatted < 0 else min(number, self.reformatted)
 
@@ -223,9 +224,14 @@ class ReplyMarkdown:
             first -= 1
         return spans.ghosts(max(first, 0), spans.find(start + block.length()) + 1)
 
-    def cards(self) -> list[QTextBlock]:
-        """The first lines of code cards and tables, in order."""
-        found = [cursor.block() for cursor in self._cards]
+    @property
+    def settled_cards(self) -> int:
+        """How many code cards and tables stand before what may still change."""
+        return len(self._cards)
+
+    def cards(self, first: int = 0) -> list[QTextBlock]:
+        """The first lines of code cards and tables from number `first` on, in order."""
+        found = [cursor.block() for cursor in self._cards[first:]]
         block = self._anchor.block()
         while block.isValid():
             if _begins_card(block) and (not found or found[-1] != block):
@@ -238,13 +244,13 @@ class ReplyMarkdown:
         block = self._anchor.block()
         while most and block.isValid():  # a negative number: all of them
             blocks = [block]
-            while self._continues(blocks[-1]):
+            while self.continues(blocks[-1]):
                 blocks.append(blocks[-1].next())
             yield blocks
             block = blocks[-1].next()
             most -= 1
 
-    def _continues(self, block: QTextBlock) -> bool:
+    def continues(self, block: QTextBlock) -> bool:
         """Whether the display alone breaks the line after this block."""
         breaks, end = self._spans.breaks, block.position() + block.length() - 1
         place = bisect_left(breaks, end)

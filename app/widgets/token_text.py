@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from PySide6.QtCore import QEvent, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QHelpEvent,
+    QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
@@ -38,6 +39,7 @@ class TokenText(GrowingText):
     """A reply's text; its height follows the text. `clock` gives seconds (replaced in tests)."""
 
     cycle_clicked = Signal(int)
+    link_clicked = Signal(str)
 
     def __init__(self, parent: QWidget | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(parent)
@@ -120,6 +122,7 @@ class TokenText(GrowingText):
         self._events.clear()
         self._laid, self._waiting_tail, self._least_height = 0, "", 0
         self._ghosts.clear()
+        self.cards.sync()
         self._run_timer()
 
     def set_hurried(self, hurried: bool) -> None:
@@ -225,6 +228,9 @@ class TokenText(GrowingText):
             self._said = self.accessibleDescription()
         self._current = index
         words = self._said if index is None else self.description(self._reply.spans.span(index))
+        link = self.link_of(index) if index is not None else ""
+        if link:
+            words += " " + self.tr("Part of a link to {address}. Ctrl+Enter opens it.").replace("{address}", link)
         self.setAccessibleDescription(words)
         self.viewport().update()
 
@@ -241,6 +247,8 @@ class TokenText(GrowingText):
         """Ghosts that change inside may change the height; the timer runs while some fade."""
         height = self.height()
         yield
+        if self.height() != height:
+            self.cards.sync()
         self._announce_height(height)
         self._run_timer()
 
@@ -338,9 +346,30 @@ class TokenText(GrowingText):
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
         if event.button() == Qt.MouseButton.LeftButton and not self.textCursor().hasSelection():
+            link = self.link_at(event.position().toPoint())
+            if link:
+                self.link_clicked.emit(link)
+                return
             span = self.token_at(event.position().toPoint())
             if span is not None and span.cycle >= 0:
                 self.cycle_clicked.emit(span.cycle)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        over = not event.buttons() and bool(self.link_at(event.position().toPoint()))
+        shape = Qt.CursorShape.PointingHandCursor if over else Qt.CursorShape.IBeamCursor
+        if self.viewport().cursor().shape() != shape:
+            self.viewport().setCursor(shape)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Ctrl+Enter on a token of a link is a click on it."""
+        control = event.modifiers() & Qt.KeyboardModifier.ControlModifier
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        link = self.link_of(self._current) if control and enter and self._current is not None else ""
+        if link:
+            self.link_clicked.emit(link)
+        else:
+            super().keyPressEvent(event)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -25,10 +25,10 @@ class CodeCards(QObject):
     def __init__(self, document: ReplyDocument, viewport: QWidget) -> None:
         super().__init__(viewport)
         self._document, self._viewport = document, viewport
-        self._cards: list[Card] = []
+        self._cards: list[CodeCard] = []
 
     @property
-    def cards(self) -> list[Card]:
+    def cards(self) -> list[CodeCard]:
         """What there is; read only."""
         return self._cards
 
@@ -42,15 +42,15 @@ class CodeCards(QObject):
             self._cards.pop().remove()
         for i, block in enumerate(blocks, first):
             if i == len(self._cards):
-                self._cards.append(Card(self._document, self._viewport, self.scrolled))
+                self._cards.append(CodeCard(self._document, self._viewport, self.scrolled))
             self._cards[i].place(block, growing=i >= markdown.settled_cards - 1, resized=resized)
 
-    def at(self, point: QPointF) -> Card | None:
+    def at(self, point: QPointF) -> CodeCard | None:
         """The card under a point of the viewport."""
         return next((card for card in self._cards if card.top <= point.y() <= card.bottom), None)
 
 
-class Card(QObject):
+class CodeCard(QObject):
     """One card: its button and, where it is too wide, its bar."""
 
     def __init__(self, document: ReplyDocument, viewport: QWidget, scrolled: SignalInstance) -> None:

@@ -411,6 +411,17 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     </message>
 </context>
 <context>
+    <name>CodeCard</name>
+    <message>
+        <source>Copy code</source>
+        <translation>复制代码</translation>
+    </message>
+    <message>
+        <source>Scroll sideways</source>
+        <translation>左右滚动</translation>
+    </message>
+</context>
+<context>
     <name>CommandPalette</name>
     <message>
         <source>Commands</source>
@@ -1350,6 +1361,49 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     <message>
         <source>draft</source>
         <translation>草稿</translation>
+    </message>
+</context>
+<context>
+    <name>LinkQuestion</name>
+    <message>
+        <source>Open link?</source>
+        <translation>打开链接？</translation>
+    </message>
+    <message>
+        <source>Copy address</source>
+        <translation>复制地址</translation>
+    </message>
+    <message>
+        <source>Open in browser</source>
+        <translation>在浏览器中打开</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>This link is not opened: it leads to no page.</source>
+        <translation>此链接不会打开：它不指向网页。</translation>
+    </message>
+    <message>
+        <source>Write to this address?</source>
+        <translation>要给这个地址写邮件吗？</translation>
+    </message>
+    <message>
+        <source>Open a page of {host}?</source>
+        <translation>打开 {host} 的网页？</translation>
+    </message>
+    <message>
+        <source>“{user}” before the @ is a user name and says nothing about where the link leads.</source>
+        <translation>@ 前面的“{user}”是用户名，与链接通向哪里无关。</translation>
+    </message>
+    <message>
+        <source>The name is shown elsewhere as “{name}”, whose letters may look like those of another.</source>
+        <translation>这个名称在别处会显示为“{name}”，其中的字母可能与另一个名称相似。</translation>
+    </message>
+    <message>
+        <source>The connection is not encrypted.</source>
+        <translation>连接未加密。</translation>
     </message>
 </context>
 <context>
@@ -3216,6 +3270,13 @@ decoding gives, token for token, and a sampled reply has exactly the full model&
     <message>
         <source>Rivals need the model that wrote this reply.</source>
         <translation>其他候选需要写出这条回复的模型。</translation>
+    </message>
+</context>
+<context>
+    <name>TokenText</name>
+    <message>
+        <source>Part of a link to {address}. Ctrl+Enter opens it.</source>
+        <translation>属于指向 {address} 的链接，按 Ctrl+Enter 打开。</translation>
     </message>
 </context>
 <context>

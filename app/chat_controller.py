@@ -102,6 +102,7 @@ class ChatController(QObject):
         history.opened.connect(self._on_history)
         view.suggestion_chosen.connect(self.send)
         composer.input.textChanged.connect(self._draft_timer.start)
+        composer.attachments.changed.connect(self._draft_timer.start)
         composer.send_requested.connect(self.send)
         composer.stop_requested.connect(self.stop)
         settings.changed.connect(self._on_setting)

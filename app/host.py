@@ -16,6 +16,7 @@ from app.states import Answer, Command, HostState, after_answer, next_state
 from app.worker import (
     Awaited,
     CalibrationStep,
+    Counted,
     EngineFactory,
     EngineWorker,
     LoadStep,
@@ -59,6 +60,7 @@ class EngineHost(QObject):
     when a reply failed before its first event; proof_progress(ProofProgress); proof_ended(ProofReport);
     calibration_progress(CalibrationProgress); calibration_ended(CalibrationReport), with `info` telling the new recipe;
     seen(look_id, Candidates or None, sentence) when a look at a token is over: what was found, or why nothing was;
+    counted(number, tokens) when a text was counted, -1 where it could not be;
     move_progress(LoadProgress) and moved(sentence, reload) while parts of the model move for another budget and once
     they have: the sentence is empty, or says why all lies as before; reload: loading again would bring it about;
     failed(sentence, details) for everything a user must be told.
@@ -75,6 +77,7 @@ class EngineHost(QObject):
     calibration_progress = Signal(object)
     calibration_ended = Signal(object)
     seen = Signal(int, object, str)
+    counted = Signal(int, int)
     move_progress = Signal(object)
     moved = Signal(str, bool)
     failed = Signal(str, str)
@@ -84,6 +87,7 @@ class EngineHost(QObject):
     _proof_asked = Signal(int, int)
     _calibration_asked = Signal(int, float)
     _look_asked = Signal(int, object)
+    _count_asked = Signal(int, str)
     _budget_asked = Signal(int)
     _unload_asked = Signal(int)
     _close_asked = Signal()
@@ -101,6 +105,7 @@ class EngineHost(QObject):
         self._info: ModelInfo | None = None
         self._next_id = 0
         self._looking = False
+        self._counts, self._counting = 0, 0  # asked for in all, and not answered yet
         self._moves, self._moving = 0, False
         self._on_hung = on_hung
         self._close_wait_ms = close_wait_ms
@@ -117,6 +122,7 @@ class EngineHost(QObject):
         self._proof_asked.connect(self._worker.prove)
         self._calibration_asked.connect(self._worker.calibrate)
         self._look_asked.connect(self._worker.inspect)
+        self._count_asked.connect(self._worker.count)
         self._budget_asked.connect(self._worker.settle_budget)
         self._unload_asked.connect(self._worker.unload)
         self._close_asked.connect(self._worker.close)
@@ -186,6 +192,16 @@ class EngineHost(QObject):
         self._look_asked.emit(self._next_id, look)
         return self._next_id
 
+    def count(self, text: str) -> int | None:
+        """Have a text's tokens counted, after what the engine is doing; its number, or None without a model."""
+        if self._info is None or self._state is HostState.CLOSED:
+            return None
+        self._counts += 1
+        self._counting += 1
+        self._run_timer()
+        self._count_asked.emit(self._counts, text)
+        return self._counts
+
     def use_budget(self, budget_bytes: int | None) -> bool:
         """Have the loaded model take at most so much of the device's memory, None for all that is free; also while a
         reply is being written. False without a model, and during a load, whose end puts it right."""
@@ -220,6 +236,7 @@ class EngineHost(QObject):
         if state is None:
             return False
         self._looking = self._moving = False
+        self._counting = 0
         self._timer.stop()
         if not self.cancel_load():
             self._halt_reply()
@@ -280,7 +297,7 @@ class EngineHost(QObject):
         return changed
 
     def _run_timer(self) -> None:
-        wanted = self._state.under_way or self._looking or self._moving
+        wanted = self._state.under_way or self._looking or self._moving or self._counting > 0
         if wanted and not self._timer.isActive():
             self._timer.start()
         elif not wanted:
@@ -309,6 +326,10 @@ class EngineHost(QObject):
                 self.calibration_progress.emit(message.progress)
             elif isinstance(message, Seen):
                 self._show_seen(message)
+            elif isinstance(message, Counted):
+                self._counting -= 1
+                self._run_timer()
+                self.counted.emit(message.number, message.tokens)
             elif isinstance(message, MoveStep | Moved):
                 self._show_move(message)
             elif isinstance(message, Outcome):

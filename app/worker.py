@@ -187,7 +187,15 @@ class Outcome:
     report: ProofReport | CalibrationReport | None = None
 
 
-WorkerMessage = LoadStep | ReplyEvent | ProofStep | CalibrationStep | Seen | MoveStep | Moved | Outcome
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A text was counted; tokens is -1 where that cannot be done."""
+
+    number: int
+    tokens: int
+
+
+WorkerMessage = LoadStep | ReplyEvent | ProofStep | CalibrationStep | Seen | Counted | MoveStep | Moved | Outcome
 
 FAULT_SENTENCE = "Unexpected fault in the engine: {cause}."
 STARTING = "Starting the engine"
@@ -343,6 +351,20 @@ class EngineWorker(QObject):
             self._messages.put(Seen(command_id, None, fault_sentence(error)))
         else:
             self._messages.put(Seen(command_id, found))
+
+    @Slot(int, str)
+    def count(self, number: int, text: str) -> None:
+        """Count a text's tokens, with the model that is loaded by now. A fault of it is no fault of the engine."""
+        tokens = -1
+        try:
+            if self._engine is not None and self._engine.info is not None and not self.halt.is_set():
+                whole = self._engine.count_tokens((Message("user", "." + text),))
+                tokens = max(whole - self._engine.count_tokens((Message("user", "."),)), 0)
+        except SpecularError:
+            pass  # a model without a tokenizer, or with a chat template that fails; a reply will say so
+        except Exception:  # as above
+            traceback.print_exc()
+        self._messages.put(Counted(number, tokens))
 
     @Slot(int)
     def unload(self, command_id: int) -> None:

@@ -9,9 +9,10 @@ from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QPainter, Q
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from app.theme import PX_TEXT, RADIUS_BUBBLE, active, is_theme_change, ui_font
+from app.ui.attachments import Attachments
 from app.widgets.chunked_edit import ChunkedEdit
 from app.widgets.context_gauge import ContextGauge
-from app.widgets.icon_button import TextButton
+from app.widgets.icon_button import IconButton, TextButton
 
 MAX_LINES = 8
 NARROW = 520  # below this width chips keep their icon only
@@ -30,13 +31,16 @@ class Composer(QWidget):
     stop_requested = Signal()
     sampling_clicked = Signal()
     speculation_clicked = Signal()
+    attach_clicked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._state = "unavailable"
         self._focus_ring = False
         self._labels = {"sampling": self.tr("Greedy"), "speculation": self.tr("Speculation auto")}
+        self.attachments = Attachments(self)
         self.input = ComposerInput(self)
+        self.attach_button = IconButton("attach", self.tr("Take text files along"), self)
         self.sampling_chip = TextButton("", "ghost", "dice", self)
         self.speculation_chip = TextButton("", "ghost", "bolt", self)
         self.gauge = ContextGauge(self)
@@ -45,6 +49,8 @@ class Composer(QWidget):
         self.input.submitted.connect(self._on_submit)
         self.input.focus_changed.connect(self._on_focus)
         self.input.textChanged.connect(self._refresh)
+        self.attachments.changed.connect(self._refresh)
+        self.attach_button.clicked.connect(self.attach_clicked)
         self.button.clicked.connect(self._on_button)
         self.sampling_chip.clicked.connect(self.sampling_clicked)
         self.speculation_chip.clicked.connect(self.speculation_clicked)
@@ -59,6 +65,7 @@ class Composer(QWidget):
         self.button.setMinimumWidth(self._button_width())
         row = QHBoxLayout()
         row.setSpacing(4)
+        row.addWidget(self.attach_button)
         row.addWidget(self.sampling_chip)
         row.addWidget(self.speculation_chip)
         row.addStretch(1)
@@ -68,6 +75,7 @@ class Composer(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 8, 8)
         column.setSpacing(8)
+        column.addWidget(self.attachments)
         column.addWidget(self.input)
         column.addLayout(row)
 
@@ -100,7 +108,7 @@ class Composer(QWidget):
         self._refresh()
 
     def _refresh(self) -> None:
-        can_send = self._state == "idle" and self.input.has_text()
+        can_send = self._state == "idle" and self.has_text()
         self.button.setEnabled(can_send or self._state == "generating")
 
     def set_send_with_ctrl(self, ctrl: bool) -> None:
@@ -110,11 +118,20 @@ class Composer(QWidget):
     # Text
 
     def text(self) -> str:
-        """What is written."""
-        return self.input.text()
+        """What is written, and the files that go along with it."""
+        files = [file.quoted() for file in self.attachments.files()]
+        if not files:
+            return self.input.text()
+        written = self.input.text().rstrip()
+        return "\n\n".join([written, *files] if written else files)
+
+    def has_text(self) -> bool:
+        """True when there is something to send."""
+        return self.input.has_text() or bool(self.attachments.files())
 
     def set_text(self, text: str) -> None:
-        """Replace what is written."""
+        """Replace what is written; files go along no more."""
+        self.attachments.clear()
         self.input.set_text(text)
 
     def insert_text(self, text: str) -> None:
@@ -123,14 +140,14 @@ class Composer(QWidget):
 
     def clear_text(self) -> None:
         """Empty the field."""
-        self.input.set_text("")
+        self.set_text("")
 
     def focus_input(self) -> None:
         """Give the field the keyboard."""
         self.input.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_submit(self) -> None:
-        if self._state == "idle" and self.input.has_text():
+        if self._state == "idle" and self.has_text():
             self.send_requested.emit(self.text())
 
     def _on_button(self) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtCore import QByteArray, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget
 
+from app.attaching import Attaching
 from app.budget_controller import BudgetController
 from app.chat_branches import ChatBranches
 from app.chat_controller import ChatController
@@ -173,6 +174,7 @@ class MainWindow(QMainWindow):
         self.cockpit.calibration_asked.connect(self.jobs.calibrate)
         self.painted.connect(self.cockpit.begin, Qt.ConnectionType.QueuedConnection)
         ModelDrop(self).dropped.connect(self.models.load)
+        self.attaching = Attaching(host, self.composer, self.view, self)
         self.composer.sampling_clicked.connect(self._on_sampling_clicked)
         self.composer.speculation_clicked.connect(self._on_speculation_clicked)
         self._settings.changed.connect(self._on_setting)

@@ -51,6 +51,24 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     </message>
 </context>
 <context>
+    <name>Attaching</name>
+    <message>
+        <source>Take text files along</source>
+        <translation>附上文本文件</translation>
+    </message>
+    <message>
+        <source>At most {count} files go along.</source>
+        <translation>最多附上 {count} 个文件。</translation>
+    </message>
+</context>
+<context>
+    <name>Attachments</name>
+    <message>
+        <source>Files that go along</source>
+        <translation>随消息附上的文件</translation>
+    </message>
+</context>
+<context>
     <name>Banner</name>
     <message>
         <source>Dismiss</source>
@@ -588,6 +606,10 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     <message>
         <source>Speculation auto</source>
         <translation>自动推测</translation>
+    </message>
+    <message>
+        <source>Take text files along</source>
+        <translation>附上文本文件</translation>
     </message>
     <message>
         <source>Send</source>
@@ -3192,6 +3214,33 @@ decoding gives, token for token, and a sampled reply has exactly the full model&
     </message>
 </context>
 <context>
+    <name>TextFiles</name>
+    <message>
+        <source>“{name}” is not a file.</source>
+        <translation>“{name}”不是文件。</translation>
+    </message>
+    <message>
+        <source>“{name}” cannot be read: {cause}.</source>
+        <translation>无法读取“{name}”：{cause}。</translation>
+    </message>
+    <message>
+        <source>“{name}” is larger than 1 MB, the most that is taken.</source>
+        <translation>“{name}”超过 1 MB 的上限。</translation>
+    </message>
+    <message>
+        <source>“{name}” is not a text file.</source>
+        <translation>“{name}”不是文本文件。</translation>
+    </message>
+    <message>
+        <source>“{name}” is not text in UTF-8.</source>
+        <translation>“{name}”不是 UTF-8 文本。</translation>
+    </message>
+    <message>
+        <source>“{name}” is empty.</source>
+        <translation>“{name}”是空的。</translation>
+    </message>
+</context>
+<context>
     <name>TimePlot</name>
     <message>
         <source>no cycles yet</source>
@@ -3769,6 +3818,21 @@ decoding gives, token for token, and a sampled reply has exactly the full model&
     <message>
         <source>Write a Python function that reverses a string.</source>
         <translation>写一个把字符串反转的 Python 函数。</translation>
+    </message>
+</context>
+<context>
+    <name>_Row</name>
+    <message>
+        <source>Leave out {name}</source>
+        <translation>不附上 {name}</translation>
+    </message>
+    <message>
+        <source>{name} · about {count} tokens</source>
+        <translation>{name} · 约 {count} 个词元</translation>
+    </message>
+    <message>
+        <source>{name} · {count} tokens</source>
+        <translation>{name} · {count} 个词元</translation>
     </message>
 </context>
 </TS>

@@ -194,6 +194,7 @@ class ChatController(QObject):
         if self._writing is not None:
             self.keeper.broken_off(self._writing[1])
             self._writing = None
+        self.keeper.closed()
 
     def _ask(self, text: str) -> None:
         self.chats.adopt(self.chats.current)
@@ -235,6 +236,7 @@ class ChatController(QObject):
             self.chats.adopt(chat)
             chat.own = own_values(self._settings.current)
             self.keeper.keep(chat)
+            self.keeper.opened(chat)
             self._settings.lend(chat.own)
 
     def regenerate_from(self, reply_id: int, prefix: tuple[int, ...]) -> None:
@@ -322,6 +324,7 @@ class ChatController(QObject):
             self._composer.set_text(chat.draft)
             self._draft_timer.stop()
         self.shown.show()
+        self.keeper.opened(chat)
         self.show_gauge()
         self.chats_changed.emit()
 
@@ -415,6 +418,13 @@ class ChatController(QObject):
         current.draft = self.keeper.fresh_draft()
         self._composer.set_text(current.draft)
         self._draft_timer.stop()
+
+    def reopen(self) -> bool:
+        """Open the chat that was open when the run before ended, unless something has been done already; whether it is
+        open."""
+        current, before = self.chats.current, self.keeper.open_before()
+        untouched = not current.turns and not current.kept and self._composer.text() == current.draft
+        return bool(before) and untouched and self.open_chat(before)
 
     def show_gauge(self) -> None:
         """Tokens of the open chat in the context, after the last reply."""

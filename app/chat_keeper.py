@@ -35,6 +35,7 @@ from engine.records import CycleEvent, Event, Finished, StopReason
 
 FROM_HISTORY = 1 << 30  # ids of replies out of the history: above those of the engine host
 DRAFT = "draft"
+OPEN = "open"
 TITLE_SHOWN = 120
 
 
@@ -52,6 +53,7 @@ class ChatKeeper(QObject):
         self._history = history
         self._made_here = count(FROM_HISTORY)
         self._said = Said()
+        self._open = 0
         self._made_elsewhere = count(-FROM_HISTORY, -1)
 
     # Writing
@@ -122,6 +124,18 @@ class ChatKeeper(QObject):
         if chat.kept:
             self._history.put(ChangeChat(chat.chat_id, leaf=chat.leaf))
 
+    def opened(self, chat: Chat) -> None:
+        """A chat is the one that is open; after a run that does not end well it is brought back."""
+        number = chat.chat_id if chat.kept else 0
+        if number != self._open:
+            self._open = number
+            self._history.put(SetValue(OPEN, str(number)))
+
+    def closed(self) -> None:
+        """The run ends well: the next one begins with a new chat."""
+        if self._history.is_open:
+            self._history.put(SetValue(OPEN, "0"))
+
     def compared(self, reply: Reply) -> None:
         """A comparison of a reply was made."""
         if reply.message_id:
@@ -149,6 +163,11 @@ class ChatKeeper(QObject):
         """A chat out of the history; the replies in it have their texts only."""
         stored = self._history.read(lambda reader: reader.chat(chat_id))
         return None if stored is None else self._chat_of(stored)
+
+    def open_before(self) -> int:
+        """The chat that the run before had open at its end; 0 for a new one."""
+        value = self._history.read(lambda reader: reader.value(OPEN)) or ""
+        return int(value) if value.isdecimal() else 0
 
     def fresh_draft(self) -> str:
         """What was written last in a chat that had not begun."""

@@ -23,11 +23,11 @@ KEPT = ("site-packages", "dist-packages", "app", "engine", "assets", "tests")  #
 ABSOLUTE = re.compile(r"(?<![\w./\\])(?:~|[A-Za-z]:)?[\\/](?:[^\s\\/:*?\"'<>|]+[\\/])+[^\s\\/:*?\"'<>|,;)]*")
 
 
-def diagnostics(settings: AppSettings, info: ModelInfo | None, log: str) -> str:
-    """All of it as text."""
-    lines = [*_machine(), "", *_model(info), "", *_changed(settings), "", "Log:"]
-    lines += log.splitlines()[-LOG_LINES:] or ["(empty)"]
-    return scrubbed("\n".join(lines)) + "\n"
+def diagnostics(settings: AppSettings, info: ModelInfo | None, log: str, *, lines: int | None = None) -> str:
+    """All of it as text, with so many of the log's last lines, `LOG_LINES` by default."""
+    parts = [*_machine(), "", *_model(info), "", *_changed(settings), "", "Log:"]
+    parts += log.splitlines()[-(lines or LOG_LINES) :] or ["(empty)"]
+    return scrubbed("\n".join(parts)) + "\n"
 
 
 def scrubbed(text: str) -> str:

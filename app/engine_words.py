@@ -36,8 +36,21 @@ SENTENCES = (
     QT_TRANSLATE_NOOP("Engine", "{share} of attention heads"),
     QT_TRANSLATE_NOOP("Engine", "{count} output tokens"),
     QT_TRANSLATE_NOOP("Engine", "the last {count} positions attended to"),
+    # The settings file
+    QT_TRANSLATE_NOOP("Engine", "Setting {what} The default is used."),
+    QT_TRANSLATE_NOOP("Engine", "Settings will not be kept: {file} cannot be written ({cause})."),
+    QT_TRANSLATE_NOOP("Engine", "{file} cannot be read ({cause}), so defaults are used."),
+    QT_TRANSLATE_NOOP("Engine", "{file} is not valid, so defaults are used; it was kept as {name}."),
+    QT_TRANSLATE_NOOP("Engine", "{file} is not valid and cannot be moved ({cause}), so defaults are used."),
+    QT_TRANSLATE_NOOP("Engine", "It cannot be kept as it was ({cause})."),
+    QT_TRANSLATE_NOOP("Engine", "As it was, it is kept as {name}."),
+    QT_TRANSLATE_NOOP("Engine", "{file} was written by a newer version of Specular (format {version}). {kept}"),
+    QT_TRANSLATE_NOOP(
+        "Engine", "Safe mode: all settings are the defaults, are not kept, and no model is loaded by itself."
+    ),
     # Errors and refusals
     QT_TRANSLATE_NOOP("Engine", "No model is loaded."),
+    QT_TRANSLATE_NOOP("Engine", "The engine was restarted."),
     QT_TRANSLATE_NOOP("Engine", "There is not enough memory to go on."),
     QT_TRANSLATE_NOOP("Engine", "There is not enough memory to load {model}."),
     QT_TRANSLATE_NOOP("Engine", "There is not enough memory to move parts of the model."),

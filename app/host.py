@@ -7,18 +7,18 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
+from queue import Empty
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from app.engine_thread import EngineThread
 from app.states import Answer, Command, HostState, after_answer, next_state
 from app.worker import (
     Awaited,
     CalibrationStep,
     Counted,
     EngineFactory,
-    EngineWorker,
     LoadStep,
     Look,
     Moved,
@@ -27,12 +27,12 @@ from app.worker import (
     ProofStep,
     ReplyEvent,
     Seen,
-    WorkerMessage,
+    broken_off,
 )
 from engine.memory.report import KvMemory
 from engine.probes.reading import Measure
 from engine.proof import ProofReport
-from engine.records import LoadProgress, ModelInfo
+from engine.records import Finished, LoadProgress, ModelInfo
 from engine.settings import GenerateRequest, LoadOptions
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ DRAIN_MS = 33
 BUDGET_SECONDS = 0.008
 BATCH = 16
 CLOSE_WAIT_MS = 5000
+ENDING_MS = 50  # that a thread may take to be gone once its loop has ended
+RESTARTED = "The engine was restarted."
 WORKING = (HostState.GENERATING, HostState.STOPPING, HostState.PROVING, HostState.CALIBRATING)
 
 
@@ -82,16 +84,6 @@ class EngineHost(QObject):
     moved = Signal(str, bool)
     failed = Signal(str, str)
 
-    _load_asked = Signal(int, str, object)
-    _reply_asked = Signal(int, object, object)
-    _proof_asked = Signal(int, int)
-    _calibration_asked = Signal(int, float)
-    _look_asked = Signal(int, object)
-    _count_asked = Signal(int, str)
-    _budget_asked = Signal(int)
-    _unload_asked = Signal(int)
-    _close_asked = Signal()
-
     def __init__(
         self,
         factory: EngineFactory,
@@ -109,24 +101,18 @@ class EngineHost(QObject):
         self._moves, self._moving = 0, False
         self._on_hung = on_hung
         self._close_wait_ms = close_wait_ms
-        self._messages: SimpleQueue[WorkerMessage] = SimpleQueue()
+        self._factory = factory
+        self._line = EngineThread(factory, self)
+        self._left: list[EngineThread] = []  # that did not end when others took their place
+        self._restarting = False
+        self._replying: int | None = None
         self._timer = QTimer(self)
         self._timer.setInterval(DRAIN_MS)
         self._timer.timeout.connect(self._drain)
-        self._thread = QThread(self)
-        self._thread.setObjectName("engine")
-        self._worker = EngineWorker(factory, self._messages)
-        self._worker.moveToThread(self._thread)
-        self._load_asked.connect(self._worker.load)
-        self._reply_asked.connect(self._worker.generate)
-        self._proof_asked.connect(self._worker.prove)
-        self._calibration_asked.connect(self._worker.calibrate)
-        self._look_asked.connect(self._worker.inspect)
-        self._count_asked.connect(self._worker.count)
-        self._budget_asked.connect(self._worker.settle_budget)
-        self._unload_asked.connect(self._worker.unload)
-        self._close_asked.connect(self._worker.close)
-        self._thread.start()
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.setInterval(close_wait_ms)
+        self._patience.timeout.connect(self._begin_anew)
 
     @property
     def state(self) -> HostState:
@@ -147,15 +133,15 @@ class EngineHost(QObject):
         """Begin to load a model; False where the state forbids it. The earlier model stays until the new one is in."""
         if not self._begin(Command.LOAD):
             return False
-        self._load_asked.emit(self._next_id, model, options or LoadOptions())
+        self._line.load_asked.emit(self._next_id, model, options or LoadOptions())
         return True
 
     def cancel_load(self) -> bool:
         """Ask a running load to give up; False when none is running."""
         if next_state(self._state, Command.CANCEL_LOAD) is None:
             return False
-        self._worker.halt.set()
-        if (engine := self._worker.engine) is not None:
+        self._line.worker.halt.set()
+        if (engine := self._line.worker.engine) is not None:
             engine.cancel_load()
         return True
 
@@ -166,21 +152,22 @@ class EngineHost(QObject):
         """
         if not self._begin(Command.SEND):
             return None
-        self._reply_asked.emit(self._next_id, request, stored)
+        self._replying = self._next_id
+        self._line.reply_asked.emit(self._next_id, request, stored)
         return self._next_id
 
     def prove(self, tokens: int) -> bool:
         """Begin to compare plain decoding and speculation over `tokens` tokens; False where the state forbids it."""
         if not self._begin(Command.PROVE):
             return False
-        self._proof_asked.emit(self._next_id, tokens)
+        self._line.proof_asked.emit(self._next_id, tokens)
         return True
 
     def calibrate(self, minutes: float) -> bool:
         """Begin to measure how the draft is best made, for about `minutes`; False where the state forbids it."""
         if not self._begin(Command.CALIBRATE):
             return False
-        self._calibration_asked.emit(self._next_id, minutes)
+        self._line.calibration_asked.emit(self._next_id, minutes)
         return True
 
     def look(self, look: Look) -> int | None:
@@ -189,7 +176,7 @@ class EngineHost(QObject):
             return None
         self._looking = True
         self._run_timer()
-        self._look_asked.emit(self._next_id, look)
+        self._line.look_asked.emit(self._next_id, look)
         return self._next_id
 
     def count(self, text: str) -> int | None:
@@ -199,7 +186,7 @@ class EngineHost(QObject):
         self._counts += 1
         self._counting += 1
         self._run_timer()
-        self._count_asked.emit(self._counts, text)
+        self._line.count_asked.emit(self._counts, text)
         return self._counts
 
     def use_budget(self, budget_bytes: int | None) -> bool:
@@ -210,8 +197,8 @@ class EngineHost(QObject):
         self._moves += 1
         self._moving = True
         self._run_timer()
-        self._worker.ask_budget(self._moves, budget_bytes)
-        self._budget_asked.emit(self._moves)
+        self._line.worker.ask_budget(self._moves, budget_bytes)
+        self._line.budget_asked.emit(self._moves)
         return True
 
     def stop(self) -> bool:
@@ -227,7 +214,23 @@ class EngineHost(QObject):
         """Give the model back; False where the state forbids it."""
         if not self._begin(Command.UNLOAD):
             return False
-        self._unload_asked.emit(self._next_id)
+        self._line.unload_asked.emit(self._next_id)
+        return True
+
+    def restart(self) -> bool:
+        """Put another engine in another thread in the place of the present one, whatever that is doing; False where the
+        state forbids it. Without a model then. An engine that does not end in time is left behind with its memory."""
+        state = next_state(self._state, Command.RESTART)
+        if state is None:
+            return False
+        self._looking = self._moving = False
+        if not self.cancel_load():
+            self._halt_reply()
+        self._restarting = True
+        self._enter(state)
+        self._line.ended.connect(self._begin_anew)
+        self._line.close_asked.emit()
+        self._patience.start()
         return True
 
     def close(self) -> bool:
@@ -235,39 +238,45 @@ class EngineHost(QObject):
         state = next_state(self._state, Command.CLOSE)
         if state is None:
             return False
-        self._looking = self._moving = False
+        self._looking = self._moving = self._restarting = False
         self._counting = 0
         self._timer.stop()
+        self._patience.stop()
         if not self.cancel_load():
             self._halt_reply()
         self._enter(state)
-        self._close_asked.emit()
+        self._line.close_asked.emit()
         if not self.wait_for_thread(self._close_wait_ms):
             self._on_hung()
         return True
 
+    @property
+    def left_behind(self) -> bool:
+        """Whether an engine that was restarted still hangs: its thread cannot be ended, only the process can."""
+        return not all(line.wait(0) for line in self._left)
+
     def wait_for_thread(self, milliseconds: int) -> bool:
         """Wait for the engine thread to end after `close`; False when it has not ended in time."""
-        return self._thread.wait(milliseconds)
+        return self._line.wait(milliseconds)
 
     def memory(self) -> KvMemory | None:
         """How the KV cache stands; None without a model. Any thread."""
-        engine = self._worker.engine
+        engine = self._line.worker.engine
         return None if engine is None else engine.memory()
 
     def offload(self) -> Offload | None:
         """How the model's parts lie; None without a model, or where all of it is in one memory. Any thread."""
-        engine = self._worker.engine
+        engine = self._line.worker.engine
         return None if engine is None else engine.offload()
 
     def basis(self) -> Basis | None:
         """What forecasts for the loaded model rest on; None without one. Any thread."""
-        engine = self._worker.engine
+        engine = self._line.worker.engine
         return None if engine is None else engine.basis()
 
     def peak(self) -> Measure | None:
         """The most memory that the loaded model has taken; None without an engine. Any thread."""
-        engine = self._worker.engine
+        engine = self._line.worker.engine
         return None if engine is None else engine.peak()
 
     def _begin(self, command: Command) -> bool:
@@ -276,14 +285,41 @@ class EngineHost(QObject):
             return False
         self._next_id += 1
         self._looking = False  # a look that was under way is given up by what comes now
-        self._worker.newest = self._next_id
-        self._worker.halt.clear()
+        self._line.worker.newest = self._next_id
+        self._line.worker.halt.clear()
         self._enter(state)
         return True
 
+    @Slot()
+    def _begin_anew(self) -> None:
+        """The engine has ended, or has had time enough to: what it still had to say, then another one."""
+        if not self._restarting:
+            return
+        self._patience.stop()
+        old = self._line
+        old.ended.disconnect(self._begin_anew)
+        while not old.messages.empty():
+            self._drain()
+            if self._state is HostState.CLOSED:  # somebody who heard the last of it closed the window
+                return
+        if self._replying is not None:
+            reply, self._replying = self._replying, None
+            self.events_ready.emit(reply, [broken_off(RESTARTED)])
+        while self._counting:  # what it has not counted it never will
+            self._counting -= 1
+            self.counted.emit(self._counts - self._counting, -1)
+        if not old.wait(ENDING_MS):
+            self._left.append(old)
+        self._line = EngineThread(self._factory, self)
+        self._restarting = False
+        had_model, self._info = self._info is not None, None
+        if had_model:
+            self.model_gone.emit()
+        self._enter(after_answer(self._state, Answer.UNLOADED))
+
     def _halt_reply(self) -> None:
-        self._worker.halt.set()
-        if self._state in WORKING and (engine := self._worker.engine) is not None:
+        self._line.worker.halt.set()
+        if self._state in WORKING and (engine := self._line.worker.engine) is not None:
             engine.stop()
 
     def _enter(self, state: HostState) -> None:
@@ -310,7 +346,7 @@ class EngineHost(QObject):
         batch: list[ReplyEvent] = []
         while self._state is not HostState.CLOSED:
             try:
-                message = self._messages.get_nowait()
+                message = self._line.messages.get_nowait()
             except Empty:
                 break
             if isinstance(message, ReplyEvent):
@@ -342,6 +378,8 @@ class EngineHost(QObject):
         if batch:
             events = [message.event for message in batch]
             reply_id = batch[0].command_id
+            if isinstance(events[-1], Finished) and reply_id == self._replying:
+                self._replying = None
             batch.clear()
             self.events_ready.emit(reply_id, events)
 
@@ -372,7 +410,7 @@ class EngineHost(QObject):
         self._info = outcome.info
         if self._info is None:
             self._moving = False  # nothing is left to move
-        state = after_answer(self._state, outcome.answer)
+        state = self._state if self._restarting else after_answer(self._state, outcome.answer)
         changed = self._set_state(state)
         if outcome.answer is Answer.LOADED and self._info is not None:
             self.model_loaded.emit(self._info)
@@ -383,6 +421,7 @@ class EngineHost(QObject):
         elif outcome.report is not None:
             self.calibration_ended.emit(outcome.report)
         if outcome.refused:
+            self._replying = None
             self.reply_refused.emit(outcome.command_id, outcome.sentence or "")
         elif outcome.sentence is not None:
             self.failed.emit(outcome.sentence, outcome.details)

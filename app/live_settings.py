@@ -8,6 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from app.engine_words import in_user_words
 from app.settings import AppSettings, default_of, names, preferences
 from app.settings_store import SettingsStore
 
@@ -110,4 +111,4 @@ class LiveSettings(QObject):
     def _save(self) -> None:
         sentence = self._store.save(self._own)
         if sentence is not None:
-            self.not_kept.emit(sentence)
+            self.not_kept.emit(in_user_words(sentence))

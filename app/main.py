@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import argparse
-import faulthandler
 import logging
 import os
-import signal
 import sys
 import tempfile
-import time
-import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
-from app import icons, language, theme
+from app import language, theme
+from app.end_signals import EndSignals
 from app.host import EngineHost
-from app.live_settings import LiveSettings
+from app.launcher import Launcher
 from app.log_file import logging_to_file
-from app.model_controller import droppable
-from app.opening import Opening
+from app.run_marker import Crash, RunMarker
 from app.settings import ENGLISH, AppSettings
 from app.settings_store import Loaded, SettingsStore
 from app.single_instance import SingleInstance, instance_name
 from app.smoke import QUESTION, DemoRun, PictureRun, SmokeRun
 from app.ui.main_window import MainWindow
-from app.worker import EngineFactory, EngineLike, fault_sentence
+from app.worker import EngineFactory, EngineLike
+from engine.files.paths import OVERRIDE
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +50,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
         "--install-shortcut", action="store_true", help="put Specular into the desktop's menu, and exit"
     )
     parser.add_argument("--uninstall-shortcut", action="store_true", help="take it out again, and exit")
+    parser.add_argument("--data-dir", metavar="FOLDER", help="keep chats, settings, models and caches in this folder")
+    parser.add_argument("--safe-mode", action="store_true", help="default settings for this run, and no model loaded")
     parser.add_argument("--model", help="a model folder, a .gguf file, or starter; the last one used by default")
     parser.add_argument("--smoke", metavar="OUT.png", help="ask the starter model one question, save a picture, exit")
     parser.add_argument("--smoke-theme", choices=("light", "dark", "contrast"), default="dark", help="its theme")
@@ -80,95 +79,51 @@ def make_application() -> QApplication:
     return app
 
 
-class Launcher(QObject):
-    """Holds the window and begins the first load once the window has been painted; the demo where `model` is ""."""
-
-    def __init__(
-        self,
-        factory: EngineFactory,
-        store: SettingsStore,
-        loaded: Loaded,
-        model: str | None,
-        *,
-        started: str = "",
-        history: Path | None = None,
-        file: str = "",
-    ) -> None:
-        super().__init__()
-        self._model = loaded.settings.model if model is None else model
-        self._started, self._file = started, file
-        self.host = EngineHost(factory, self)
-        self.settings = LiveSettings(store, loaded.settings, self)
-        self.window = MainWindow(self.host, self.settings, loaded.notes, history_folder=history)
-        self.opening = Opening(self.window)
-        self.window.setWindowIcon(icons.icon("brand", "accent", 64))
-        self.window.painted.connect(self._on_painted, Qt.ConnectionType.QueuedConnection)
-
-    @Slot()
-    def _on_painted(self) -> None:
-        if self._started:
-            print_timing(self._started)
-        if self._file:
-            self.opening.open(self._file)
-        if self._model and not (self._file and droppable(self._file)):  # a chat or a replay is opened beside the model
-            self.window.models.load(self._model)
-        elif not self._file:
-            self.window.show_demo()
-
-    def dismiss(self) -> None:
-        """Close and destroy the window now: left to the garbage collector it might go in any order, in any thread."""
-        self.window.close()
-        self.window.deleteLater()
-        self.deleteLater()
-        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
-
-    def hook(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        """An exception that reached Qt's event loop is shown, and the window stays."""
-        details = "".join(traceback.format_exception(kind, error, trace))
-        log.error("An exception reached the event loop.\n%s", details)
-        if sys.__stderr__ is not None:
-            sys.__stderr__.write(details)
-        self.window.notices.failed(fault_sentence(error), details)
-
-
-def print_timing(started: str) -> None:
-    """Seconds to first paint since `started` (of time.time()), CPU seconds in it, and whether torch was imported."""
-    busy, seconds = time.process_time(), time.time() - float(started)
-    torch = "torch" in sys.modules
-    print(f"first paint {seconds:.2f} s after process start, CPU {busy:.2f} s, torch imported: {torch}", flush=True)
-
-
 def main(argv: list[str] | None = None, factory: EngineFactory = make_engine) -> int:
     """Open the window and run it until it is closed; the exit status. `factory` makes the engine, in its thread."""
     options = arguments(argv)
+    if options.data_dir:
+        os.environ[OVERRIDE] = str(Path(options.data_dir).expanduser().absolute())
     if options.install_shortcut or options.uninstall_shortcut:
         return change_shortcut(install=options.install_shortcut)
-    if sys.stderr is not None and not faulthandler.is_enabled():
-        faulthandler.enable(sys.__stderr__ or sys.stderr)
     if options.smoke:
-        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-        with tempfile.TemporaryDirectory() as folder:
-            loaded = Loaded(AppSettings(theme=options.smoke_theme, language=options.smoke_language, keep_ghosts=True))
-            smoke: Callable[[MainWindow, EngineHost], PictureRun]
-            if options.demo:
-                smoke = partial(DemoRun, target=options.smoke)
-            else:
-                smoke = partial(SmokeRun, target=options.smoke, questions=options.smoke_prompt or (QUESTION,))
-            model = "" if options.demo else options.model or "starter"
-            return run(loaded, SettingsStore(Path(folder)), model, factory, smoke)
+        return take_picture(options, factory)
     file = str(Path(options.file).absolute()) if options.file else ""
     make_application()
     instance = SingleInstance(instance_name())
     if not instance.begin(file):
         return 0
-    store = SettingsStore()
-    with logging_to_file():
+    with ExitStack() as at_end:
+        at_end.callback(instance.end)
+        at_end.enter_context(logging_to_file())
+        marker = RunMarker()
+        crash = marker.begin()
+        at_end.callback(marker.end)
         log.info("Specular begins.")
-        model = "" if options.demo else options.model
-        try:
-            return run(store.load(), store, model, factory, file=file, instance=instance)
-        finally:
-            instance.end()
+        store = at_end.enter_context(safe_store()) if options.safe_mode else SettingsStore()
+        model = "" if options.demo or options.safe_mode else options.model
+        return run(store.load(), store, model, factory, file=file, instance=instance, marker=marker, crash=crash)
+
+
+@contextmanager
+def safe_store() -> Iterator[SettingsStore]:
+    """Settings in a folder that is gone in the end: the user's are neither read nor written."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        yield SettingsStore(Path(folder), safe=True)
+
+
+def take_picture(options: argparse.Namespace, factory: EngineFactory) -> int:
+    """Have the window make the picture that the command line asks for; the exit status."""
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    with tempfile.TemporaryDirectory() as folder:
+        loaded = Loaded(AppSettings(theme=options.smoke_theme, language=options.smoke_language, keep_ghosts=True))
+        smoke: Callable[[MainWindow, EngineHost], PictureRun]
+        if options.demo:
+            smoke = partial(DemoRun, target=options.smoke)
+        else:
+            smoke = partial(SmokeRun, target=options.smoke, questions=options.smoke_prompt or (QUESTION,))
+        model = "" if options.demo else options.model or "starter"
+        return run(loaded, SettingsStore(Path(folder)), model, factory, smoke)
 
 
 def change_shortcut(*, install: bool) -> int:
@@ -192,6 +147,8 @@ def run(
     *,
     file: str = "",
     instance: SingleInstance | None = None,
+    marker: RunMarker | None = None,
+    crash: Crash | None = None,
 ) -> int:
     """Show the window with these settings; with `smoke`, only until its picture is saved.
 
@@ -202,25 +159,38 @@ def run(
     language.install(app, loaded.settings.language)
     history = store.folder if smoke else None  # what a picture is taken of is not the user's chats
     timing = os.environ.get("SPECULAR_TIMING", "")
-    launcher = Launcher(factory, store, loaded, model, started=timing, history=history, file=file)
+    launcher = Launcher(
+        factory, store, loaded, model, started=timing, history=history, file=file, marker=marker, crash=crash
+    )
     if instance is not None:
         instance.asked.connect(launcher.opening.come)
         launcher.window.more_commands.shortcut.ask_once()
     app.setQuitOnLastWindowClosed(False)  # Qt's own quit may arrive after the loop has ended; ours comes in time
     launcher.window.closed.connect(app.quit)
     smoke_run = smoke(launcher.window, launcher.host) if smoke else None
-    old_hook: Callable[..., object] = sys.excepthook
-    sys.excepthook = launcher.hook
-    old_interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signals = EndSignals(launcher.window.close)
+    signals.begin()
+    launcher.faults.begin()
     try:
         launcher.window.show()
         app.exec()
     finally:
-        sys.excepthook = old_hook
-        signal.signal(signal.SIGINT, old_interrupt)
+        launcher.faults.end()
+        signals.end()
+        launcher.window.close()
+        if launcher.host.left_behind:
+            leave_at_once(marker)
         launcher.dismiss()
         language.install(app, ENGLISH)
     return smoke_run.exit_status if smoke_run else 0
+
+
+def leave_at_once(marker: RunMarker | None) -> None:
+    """End the process although a thread of it hangs. All is written and closed."""
+    if marker is not None:
+        marker.end()
+    logging.shutdown()
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -65,6 +65,13 @@ class ModelController(QObject):
         self._host.cancel_load()
 
     @Slot()
+    def restart(self) -> None:
+        """Another engine in place of the present one, with the same model."""
+        model = self._asked
+        if self._host.restart() and model is not None:
+            self._pending = model
+
+    @Slot()
     def unload(self) -> None:
         """Give the model's memory back."""
         self._host.unload()

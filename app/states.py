@@ -48,6 +48,7 @@ class Command(Enum):
     CALIBRATE = "calibrate"
     INSPECT = "inspect"
     UNLOAD = "unload"
+    RESTART = "restart"
     CLOSE = "close"
 
 
@@ -85,6 +86,8 @@ NEXT_STATE: dict[tuple[HostState, Command], HostState] = {
     (_S.READY, _C.INSPECT): _S.READY,
     (_S.READY, _C.UNLOAD): _S.UNLOADING,
     (_S.FAILED, _C.UNLOAD): _S.UNLOADING,
+    # The engine ends, and another is there in its place: as unloading, from wherever it is.
+    **{(state, _C.RESTART): _S.UNLOADING for state in HostState if state not in (_S.UNLOADING, _S.CLOSED)},
     **{(state, _C.CLOSE): _S.CLOSED for state in HostState if state is not _S.CLOSED},
 }
 """The whole table of legal commands: a pair that is not here is refused."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
@@ -43,6 +44,7 @@ class WindowCommands(QObject):
         add(MODEL, self.tr("Open a model folder…"), window.choose_folder)
         add(MODEL, self.tr("Open a GGUF file…"), window.choose_file)
         add(MODEL, self.tr("Load the starter model"), window.load_starter)
+        add(MODEL, self.tr("Restart the engine"), window.models.restart, possible=lambda: self._can(Command.RESTART))
         add(MODEL, self.tr("Unload the model"), window.models.unload, possible=lambda: self._can(Command.UNLOAD))
         add(MODEL, self.tr("Prove it: compare with plain decoding…"), window.jobs.prove, possible=self._can_prove)
         add(MODEL, self.tr("Calibrate the draft…"), window.jobs.calibrate, possible=self._can_calibrate)
@@ -86,9 +88,17 @@ class WindowCommands(QObject):
 
     def diagnostics(self) -> str:
         """The text."""
+        return self.diagnostics_with(end_of_log())
+
+    def diagnostics_with(self, log: str, lines: int | None = None) -> str:
+        """The text with so many lines of another log."""
         from app.diagnostics import diagnostics  # what it asks for versions takes a while to import
 
-        return diagnostics(self._settings.current, self._host.info, end_of_log())
+        return diagnostics(self._settings.current, self._host.info, log, lines=lines)
+
+    def add_crash_report(self, show: Callable[[], object]) -> None:
+        """There is a report of the last run; `show` shows it."""
+        self._window.commands.add(WINDOW, self.tr("Report of the last run"), show)
 
     def _finished(self) -> bool:
         return self._window.chat.last_finished is not None

@@ -299,10 +299,10 @@ class EngineWorker(QObject):
                     self._engine.stop()
         except SpecularError as error:
             if begun:
-                self._messages.put(ReplyEvent(command_id, _broken_off(str(error))))
+                self._messages.put(ReplyEvent(command_id, broken_off(str(error))))
             self._end(command_id, Answer.REPLY_ENDED, error, refused=not begun)
         except Exception as error:  # as above
-            self._messages.put(ReplyEvent(command_id, _broken_off(fault_sentence(error))))
+            self._messages.put(ReplyEvent(command_id, broken_off(fault_sentence(error))))
             self._fault(command_id, error)
         else:
             self._end(command_id, Answer.REPLY_ENDED)
@@ -427,5 +427,6 @@ class EngineWorker(QObject):
         self._messages.put(Outcome(command_id, Answer.FAULT, None, fault_sentence(error), details))
 
 
-def _broken_off(sentence: str) -> Finished:
+def broken_off(sentence: str) -> Finished:
+    """The end of a reply that broke off for this reason."""
     return Finished(StopReason.FAILED, "", 0, 0, 0, 0.0, 0.0, 0, sentence)

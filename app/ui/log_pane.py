@@ -17,13 +17,16 @@ SIZE = (760, 520)
 
 
 class LogPane(QDialog):
-    """diagnostics: makes the text that is copied, of the log's end."""
+    """diagnostics: makes the text that is copied. shown: the text that is read here, the log's end where it is None."""
 
-    def __init__(self, diagnostics: Callable[[], str], parent: QWidget | None = None) -> None:
+    def __init__(
+        self, diagnostics: Callable[[], str], parent: QWidget | None = None, shown: Callable[[], str] | None = None
+    ) -> None:
         super().__init__(parent)
         self.setWindowTitle(self.tr("Log"))
         self.resize(*SIZE)
         self._diagnostics = diagnostics
+        self._shown = shown or end_of_log
         self.view = QPlainTextEdit()
         self.view.setReadOnly(True)
         self.view.setFont(mono_font(PX_LABEL))
@@ -56,7 +59,7 @@ class LogPane(QDialog):
     @Slot()
     def read(self) -> None:
         """Show the log as it is now, its end in view."""
-        self.view.setPlainText(end_of_log() or self.tr("Nothing has been logged."))
+        self.view.setPlainText(self._shown() or self.tr("Nothing has been logged."))
         self.view.moveCursor(QTextCursor.MoveOperation.End)
         self.told.setText("")
 

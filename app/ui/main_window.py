@@ -18,6 +18,7 @@ from app.chat_shelf import ChatShelf
 from app.cockpit_controller import CockpitController
 from app.comparisons import Comparisons
 from app.conversation import Reply
+from app.engine_words import in_user_words
 from app.history_service import History
 from app.host import EngineHost
 from app.live_settings import LiveSettings
@@ -116,7 +117,7 @@ class MainWindow(QMainWindow):
         self._connect()
         self._restore()
         if notes:
-            self.notices.tell(" ".join(notes))
+            self.notices.tell(" ".join(in_user_words(note) for note in notes))
 
     def _make_actions(self) -> None:
         """Every command with a key is an action of the window, so that it works wherever the focus is."""
@@ -182,6 +183,7 @@ class MainWindow(QMainWindow):
         self.profiles.not_kept.connect(self.notices.tell)
         self.budget.told.connect(self.notices.budget_refused)
         self.notices.load_again.connect(self.models.load_again)
+        self.notices.restart_wanted.connect(self.models.restart)
 
     def _restore(self) -> None:
         """Everything the window shows of what was there before it."""
@@ -341,7 +343,7 @@ class MainWindow(QMainWindow):
 
     @Slot(str, str)
     def _on_failed(self, sentence: str, details: str) -> None:
-        self.notices.failed(sentence, details, offer_starter=self._host.info is None)
+        self.notices.failed(sentence, details, offer_starter=self._host.info is None, of_engine=True)
 
     @Slot(object)
     def _on_reply(self, reply: Reply) -> None:

@@ -11,18 +11,21 @@ from app.ui.conversation_view import ConversationView
 
 class Notices(QObject):
     """One banner at a time. load_starter() when its button asks for the starter model, load_again() for the present,
-    shortcut_wanted() for the desktop's menu."""
+    shortcut_wanted() for the desktop's menu, report_wanted() for what is left of a run that did not end well,
+    restart_wanted() for another engine in place of one with a fault."""
 
     load_starter = Signal()
     load_again = Signal()
     shortcut_wanted = Signal()
+    report_wanted = Signal()
+    restart_wanted = Signal()
 
     def __init__(self, view: ConversationView, fetch: StarterFetch, window: QWidget) -> None:
         super().__init__(window)
         self._view = view
         self._fetch = fetch
         self._window = window
-        self._details = ""
+        self._details, self._of_engine = "", False
         self._action = ""
         view.banner_action_clicked.connect(self._on_action)
         fetch.running_changed.connect(self._on_fetching)
@@ -48,9 +51,22 @@ class Notices(QObject):
         words = self.tr("Shall Specular be in the menu of your applications, and open models by a double click?")
         self._show(words, self.tr("Add it"), "shortcut")
 
-    def failed(self, sentence: str, details: str, *, offer_starter: bool = False) -> None:
-        """An error; its traceback, if any, behind a button, or else the starter model where it was the first load."""
-        self._details = details
+    def offer_report(self, sentence: str) -> None:
+        """The run before did not end well."""
+        self._show(sentence, self.tr("Show the report"), "report")
+
+    def failed_again(self, sentence: str, count: int) -> None:
+        """An error that was shown before: its count, where it is still to be seen."""
+        shown = self._view.banner.sentence()
+        if not self.silent and self._action == "details" and shown.startswith(sentence):
+            self._show(f"{sentence} (×{count})", self.tr("Details"), "details")
+
+    def failed(self, sentence: str, details: str, *, offer_starter: bool = False, of_engine: bool = False) -> None:
+        """An error; its traceback, if any, behind a button, or else the starter model where it was the first load.
+
+        of_engine: the engine may be broken, and restarting it is offered with the traceback.
+        """
+        self._details, self._of_engine = details, of_engine
         if details:
             self._show(sentence, self.tr("Details"), "details")
         else:
@@ -91,6 +107,9 @@ class Notices(QObject):
         elif action == "again":
             self._view.hide_banner()
             self.load_again.emit()
+        elif action == "report":
+            self._view.hide_banner()
+            self.report_wanted.emit()
         elif action == "shortcut":
             self._view.hide_banner()
             self.shortcut_wanted.emit()
@@ -110,4 +129,7 @@ class Notices(QObject):
         box.setText(self.tr("This helps whoever looks into the fault."))
         box.setDetailedText(self._details)
         box.setStandardButtons(QMessageBox.StandardButton.Close)
+        if self._of_engine:
+            restart = box.addButton(self.tr("Restart the engine"), QMessageBox.ButtonRole.ActionRole)
+            restart.clicked.connect(self.restart_wanted)
         box.open()

@@ -893,8 +893,48 @@ A draft pays while its chance is above its cost at the present speed (the dashed
         <translation>回看最近 {count} 个位置</translation>
     </message>
     <message>
+        <source>Setting {what} The default is used.</source>
+        <translation>设置 {what} 已改用默认值。</translation>
+    </message>
+    <message>
+        <source>Settings will not be kept: {file} cannot be written ({cause}).</source>
+        <translation>设置不会保留：无法写入 {file}（{cause}）。</translation>
+    </message>
+    <message>
+        <source>{file} cannot be read ({cause}), so defaults are used.</source>
+        <translation>无法读取 {file}（{cause}），因此使用默认值。</translation>
+    </message>
+    <message>
+        <source>{file} is not valid, so defaults are used; it was kept as {name}.</source>
+        <translation>{file} 无效，因此使用默认值；原文件已保留为 {name}。</translation>
+    </message>
+    <message>
+        <source>{file} is not valid and cannot be moved ({cause}), so defaults are used.</source>
+        <translation>{file} 无效且无法移走（{cause}），因此使用默认值。</translation>
+    </message>
+    <message>
+        <source>It cannot be kept as it was ({cause}).</source>
+        <translation>无法保留原文件（{cause}）。</translation>
+    </message>
+    <message>
+        <source>As it was, it is kept as {name}.</source>
+        <translation>原文件已保留为 {name}。</translation>
+    </message>
+    <message>
+        <source>{file} was written by a newer version of Specular (format {version}). {kept}</source>
+        <translation>{file} 由更新版本的 Specular 写入（格式 {version}）。{kept}</translation>
+    </message>
+    <message>
+        <source>Safe mode: all settings are the defaults, are not kept, and no model is loaded by itself.</source>
+        <translation>安全模式：所有设置均为默认值且不会保留，也不会自动加载模型。</translation>
+    </message>
+    <message>
         <source>No model is loaded.</source>
         <translation>没有加载模型。</translation>
+    </message>
+    <message>
+        <source>The engine was restarted.</source>
+        <translation>引擎已重新启动。</translation>
     </message>
     <message>
         <source>There is not enough memory to go on.</source>
@@ -2013,6 +2053,10 @@ A draft pays while its chance is above its cost at the present speed (the dashed
         <translation>加入</translation>
     </message>
     <message>
+        <source>Show the report</source>
+        <translation>查看报告</translation>
+    </message>
+    <message>
         <source>Details</source>
         <translation>详细信息</translation>
     </message>
@@ -2047,6 +2091,10 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     <message>
         <source>This helps whoever looks into the fault.</source>
         <translation>这些信息有助于查找故障。</translation>
+    </message>
+    <message>
+        <source>Restart the engine</source>
+        <translation>重新启动引擎</translation>
     </message>
 </context>
 <context>
@@ -2131,6 +2179,25 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     <message>
         <source>{prompt}: different after {tokens}</source>
         <translation>{prompt}：{tokens} 个之后不同</translation>
+    </message>
+</context>
+<context>
+    <name>Recovery</name>
+    <message>
+        <source>Specular ended while it loaded {model}, so it was not loaded again.</source>
+        <translation>Specular 上次在加载 {model} 时意外退出，因此没有再次加载它。</translation>
+    </message>
+    <message>
+        <source>Specular did not end as it should the last time. Your chat is back.</source>
+        <translation>Specular 上次未正常退出。您的对话已恢复。</translation>
+    </message>
+    <message>
+        <source>Specular did not end as it should the last time.</source>
+        <translation>Specular 上次未正常退出。</translation>
+    </message>
+    <message>
+        <source>Report of the last run</source>
+        <translation>上次运行的报告</translation>
     </message>
 </context>
 <context>
@@ -3731,6 +3798,10 @@ decoding gives, token for token, and a sampled reply has exactly the full model&
         <translation>加载入门模型</translation>
     </message>
     <message>
+        <source>Restart the engine</source>
+        <translation>重新启动引擎</translation>
+    </message>
+    <message>
         <source>Unload the model</source>
         <translation>卸载模型</translation>
     </message>
@@ -3781,6 +3852,10 @@ decoding gives, token for token, and a sampled reply has exactly the full model&
     <message>
         <source>The diagnostics are in the clipboard.</source>
         <translation>诊断信息已放入剪贴板。</translation>
+    </message>
+    <message>
+        <source>Report of the last run</source>
+        <translation>上次运行的报告</translation>
     </message>
 </context>
 <context>

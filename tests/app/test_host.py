@@ -291,3 +291,73 @@ def test_the_timer_runs_only_while_something_is_under_way(qtbot: QtBot, hosts) -
     assert host.draining
     reach(qtbot, host, HostState.READY)
     assert not host.draining
+
+
+def test_the_engine_is_restarted_in_mid_reply(qtbot: QtBot, hosts) -> None:
+    engine = FakeEngine(hold_reply=True)
+    host, heard = hosts(engine)
+    ready(qtbot, host)
+    host.send(ASK)
+    assert engine.held.wait(5)
+    line = host._line
+    assert host.restart() and not host.restart() and host.state is HostState.UNLOADING
+    reach(qtbot, host, HostState.NO_MODEL)
+    assert engine.closed.is_set() and heard.models == ["starter", None] and host.info is None
+    end = heard.events[-1]
+    assert isinstance(end, Finished) and end.reason is StopReason.STOPPED, "the end that the engine gave it"
+    assert sum(isinstance(event, Finished) for event in heard.events) == 1
+    engine.hold_reply = False
+    ready(qtbot, host)
+    host.send(ASK)
+    reach(qtbot, host, HostState.READY)
+    assert isinstance(heard.events[-1], Finished) and heard.events[-1].reason is StopReason.END_TOKEN
+    assert host._line is not line and line.wait(0), "in another thread"
+    assert heard.failures == [] and not host.left_behind
+
+
+@pytest.mark.parametrize("kind", ["load", "proof", "nothing"])
+def test_the_engine_is_restarted_whatever_it_does(qtbot: QtBot, hosts, kind: str) -> None:
+    engine = FakeEngine(hold_load=kind == "load")
+    host, _ = hosts(engine)
+    if kind == "load":
+        assert host.load("starter") and engine.held.wait(5)
+    elif kind == "proof":
+        ready(qtbot, host)
+        assert host.prove(64)
+    assert host.restart()
+    reach(qtbot, host, HostState.NO_MODEL)
+    engine.hold_load = False
+    ready(qtbot, host)
+
+
+def test_an_engine_that_hangs_is_left_behind_and_its_reply_ends(qtbot: QtBot, hosts) -> None:
+    hung, fresh = FakeEngine(hold_reply=True, deaf=True), FakeEngine()
+    engines = iter((hung, fresh))
+    hanging: list[bool] = []
+    host, heard = hosts(None, close_wait_ms=100, on_hung=lambda: hanging.append(True))
+    host._factory = host._line.worker._factory = lambda: next(engines)
+    ready(qtbot, host)
+    reply = host.send(ASK)
+    assert hung.held.wait(5)
+    qtbot.waitUntil(lambda: len(heard.events) >= 2, timeout=5000)
+    assert host.restart()
+    reach(qtbot, host, HostState.NO_MODEL)
+    end = heard.events[-1]
+    assert isinstance(end, Finished) and end.reason is StopReason.FAILED and "restarted" in str(end.message)
+    assert heard.batches[-1][0] == reply and host.left_behind
+    ready(qtbot, host)
+    before = len(heard.events)
+    hung.go.set()  # it wakes up, and ends as it was told to
+    qtbot.waitUntil(lambda: not host.left_behind, timeout=5000)
+    assert hung.closed.is_set() and len(heard.events) == before, "what it says now is heard by nobody"
+    assert host.state is HostState.READY and hanging == []
+
+
+def test_closing_while_the_engine_restarts(qtbot: QtBot, hosts) -> None:
+    engine = FakeEngine(hold_reply=True)
+    host, _ = hosts(engine)
+    ready(qtbot, host)
+    host.send(ASK)
+    assert engine.held.wait(5) and host.restart() and host.close()
+    qtbot.wait(50)
+    assert host.state is HostState.CLOSED and engine.closed.is_set()

@@ -92,8 +92,11 @@ def test_one_bad_value_costs_only_itself(store: SettingsStore, name: str, value:
     loaded = store.load()
     assert getattr(loaded.settings, name) == default_of(name)
     assert loaded.settings.system_prompt == "kept"
-    [note] = loaded.notes
-    assert name in note and "default" in note
+    note, kept = loaded.notes
+    assert name in note and "default" in note and "settings.before.json" in kept
+    before = store.path.read_bytes()
+    store.save(loaded.settings)
+    assert (store.folder / "settings.before.json").read_bytes() == before != store.path.read_bytes()
 
 
 def test_unknown_keys_are_kept(store: SettingsStore) -> None:
@@ -115,11 +118,56 @@ def test_a_broken_file_is_set_aside(store: SettingsStore, text: str) -> None:
     assert not store.path.exists()
 
 
-def test_a_file_that_is_not_text_is_reported(store: SettingsStore) -> None:
+def test_a_file_that_is_not_text_is_set_aside(store: SettingsStore) -> None:
     store.folder.mkdir()
     store.path.write_bytes(b"\xff\xfe\x00")
     loaded = store.load()
-    assert loaded.settings == AppSettings() and str(store.path) in loaded.notes[0]
+    assert loaded.settings == AppSettings() and "settings.broken.json" in loaded.notes[0]
+    store.save(loaded.settings)
+    assert (store.folder / "settings.broken.json").read_bytes() == b"\xff\xfe\x00"
+
+
+def test_a_mark_of_byte_order_does_no_harm(store: SettingsStore) -> None:
+    store.folder.mkdir()
+    store.path.write_bytes(b"\xef\xbb\xbf" + b'{"top_k": 5}')  # as some editors save it
+    assert store.load().settings.top_k == 5 and store.load().notes == ()
+
+
+def test_a_file_that_cannot_be_read_is_not_written_over(store: SettingsStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(store, {"top_k": 5})
+
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", refuse)
+        loaded = store.load()
+    assert loaded.settings == AppSettings() and "permission denied" in loaded.notes[0]
+    assert store.save(loaded.settings) is None
+    assert json.loads((store.folder / "settings.unread.json").read_text(encoding="utf-8")) == {"top_k": 5}
+    assert SettingsStore(store.folder).load().settings.top_k == 0
+
+
+@pytest.mark.parametrize("version", [999, 10**30, True, "x", -1, None, float("nan")])
+def test_a_file_of_a_newer_version_is_kept_beside_this_ones(store: SettingsStore, version: Any) -> None:
+    write(store, {"version": version, "top_k": 5, "of_the_future": [1], "temperature": {"now": "an object"}})
+    before = store.path.read_bytes()
+    loaded = store.load()
+    assert loaded.settings == AppSettings(top_k=5)
+    store.save(loaded.settings)
+    stored = json.loads(store.path.read_text(encoding="utf-8"))
+    assert stored["version"] == 1 and stored["of_the_future"] == [1]
+    newer = type(version) is int and version > 1
+    kept = list(store.folder.glob("settings.v*.json" if newer else "settings.before.json"))
+    assert [path.read_bytes() for path in kept] == [before]
+    assert ("newer version of Specular" in loaded.notes[0]) is newer
+    assert SettingsStore(store.folder).load().notes == (), "told once"
+
+
+def test_safe_mode_reads_nothing_and_says_so(store: SettingsStore) -> None:
+    write(store, {"top_k": 5})
+    loaded = SettingsStore(store.folder, safe=True).load()
+    assert loaded.settings == AppSettings() and loaded.notes[0].startswith("Safe mode")
 
 
 def test_a_home_that_cannot_be_written_is_told_once(tmp_path: Path) -> None:

@@ -7,21 +7,33 @@ import pytest
 from app.states import AFTER_ANSWER, NEXT_STATE, Answer, Command, HostState, after_answer, is_legal, next_state
 
 S, C = HostState, Command
+ENDS = S.CLOSED, S.UNLOADING
 
-# One row a state: the next for load, cancel load, send, stop, unload, prove, calibrate, inspect, close; None: refused.
+# By state, the next for load, cancel load, send, stop, unload, prove, calibrate, inspect, close, restart; or None.
 EXPECTED = {
-    S.NO_MODEL: (S.LOADING, None, None, None, None, None, None, None, S.CLOSED),
-    S.LOADING: (None, S.LOADING, None, None, None, None, None, None, S.CLOSED),
-    S.READY: (S.LOADING, None, S.GENERATING, None, S.UNLOADING, S.PROVING, S.CALIBRATING, S.READY, S.CLOSED),
-    S.GENERATING: (None, None, None, S.STOPPING, None, None, None, None, S.CLOSED),
-    S.STOPPING: (None, None, None, None, None, None, None, None, S.CLOSED),
-    S.PROVING: (None, None, None, S.STOPPING, None, None, None, None, S.CLOSED),
-    S.CALIBRATING: (None, None, None, S.STOPPING, None, None, None, None, S.CLOSED),
-    S.UNLOADING: (None, None, None, None, None, None, None, None, S.CLOSED),
-    S.FAILED: (S.LOADING, None, None, None, S.UNLOADING, None, None, None, S.CLOSED),
-    S.CLOSED: (None, None, None, None, None, None, None, None, None),
+    S.NO_MODEL: (S.LOADING, None, None, None, None, None, None, None, *ENDS),
+    S.LOADING: (None, S.LOADING, None, None, None, None, None, None, *ENDS),
+    S.READY: (
+        S.LOADING,
+        None,
+        S.GENERATING,
+        None,
+        S.UNLOADING,
+        S.PROVING,
+        S.CALIBRATING,
+        S.READY,
+        S.CLOSED,
+        S.UNLOADING,
+    ),
+    S.GENERATING: (None, None, None, S.STOPPING, None, None, None, None, *ENDS),
+    S.STOPPING: (None, None, None, None, None, None, None, None, *ENDS),
+    S.PROVING: (None, None, None, S.STOPPING, None, None, None, None, *ENDS),
+    S.CALIBRATING: (None, None, None, S.STOPPING, None, None, None, None, *ENDS),
+    S.UNLOADING: (None, None, None, None, None, None, None, None, S.CLOSED, None),
+    S.FAILED: (S.LOADING, None, None, None, S.UNLOADING, None, None, None, *ENDS),
+    S.CLOSED: (None, None, None, None, None, None, None, None, None, None),
 }
-COLUMNS = (C.LOAD, C.CANCEL_LOAD, C.SEND, C.STOP, C.UNLOAD, C.PROVE, C.CALIBRATE, C.INSPECT, C.CLOSE)
+COLUMNS = (C.LOAD, C.CANCEL_LOAD, C.SEND, C.STOP, C.UNLOAD, C.PROVE, C.CALIBRATE, C.INSPECT, C.CLOSE, C.RESTART)
 
 
 @pytest.mark.parametrize("state", list(HostState))

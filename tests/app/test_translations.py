@@ -115,7 +115,8 @@ def test_installing_english_takes_the_translations_back(qapp: QApplication) -> N
 
 def test_what_the_engine_says_is_known_by_its_own_words(chinese: None) -> None:
     sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "engine").rglob("*.py"))
-    sources += (ROOT / "app" / "worker.py").read_text(encoding="utf-8")
+    for beside in ("worker.py", "host.py", "settings_store.py"):  # what speaks like the engine
+        sources += (ROOT / "app" / beside).read_text(encoding="utf-8")
     said = re.sub(r'"\s*\n\s*f?"', "", sources).replace('\\"', '"')  # texts over several lines are one
     parts = (Part(0, 12, ATTENTION, (), 1), Part(1, 12, MLP, (), 1), Part(2, None, OUTPUT, (), 1))
     moved = [in_user_words(f"Bringing in {part.name}") for part in parts]

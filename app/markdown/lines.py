@@ -100,3 +100,8 @@ class Formatted:
 
 def _href(hrefs: list[tuple[int, int, str]], place: int) -> str:
     return next((href for start, stop, href in hrefs if start <= place < stop), "")
+
+
+def units16(text: str) -> int:
+    """Length in UTF-16."""
+    return len(text) if text.isascii() else len(text) + sum(c > "\uffff" for c in text)

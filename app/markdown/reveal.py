@@ -7,17 +7,12 @@ import re
 from markdown_it.token import Token
 
 from app.markdown.inline import make_parser
-from app.markdown.lines import BOLD, CODE, ITALIC, LINK, MATH, NOTHING, STRIKE, LineKind, Run
+from app.markdown.lines import BOLD, CODE, ITALIC, LINK, MATH, NOTHING, STRIKE, LineKind, Run, units16
 
 PARSER = make_parser()
 _OPENING = {"em_open": ITALIC, "strong_open": BOLD, "s_open": STRIKE, "link_open": LINK}
 _CLOSING = {"em_close": ITALIC, "strong_close": BOLD, "s_close": STRIKE, "link_close": LINK}
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`|]*[^\s<>\"'`|.,;:!?)\]}*_~。，；：！？）】」》]")
-
-
-def units16(text: str) -> int:
-    """Length in UTF-16."""
-    return len(text) if text.isascii() else len(text) + sum(c > "\uffff" for c in text)
 
 
 def cells_of(text: str, start: int, stop: int) -> list[tuple[int, int]]:

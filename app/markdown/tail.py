@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.markdown.blocks import format_text
 from app.markdown.lines import Formatted, LineKind
 
 WINDOW = 4000  # characters that are parsed at once, and the longest line that is formatted
@@ -19,6 +18,13 @@ class Step:
 
     formatted: Formatted | None
     settled: int
+
+
+def format_text(text: str) -> Formatted:
+    """See `app.markdown.blocks`, whose parser is imported with the first text: the first paint does not wait for it."""
+    from app.markdown import blocks
+
+    return blocks.format_text(text)
 
 
 class Tail:

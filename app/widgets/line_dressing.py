@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from PySide6.QtGui import QTextBlock, QTextBlockFormat, QTextCharFormat, QTextCursor
 
-from app.markdown.lines import Line, Run
-from app.markdown.reveal import units16
+from app.markdown.lines import Line, Run, units16
 from app.widgets.reply_formats import ReplyFormats
 
 Stretch = tuple[int, int]  # positions in the document, the end excluded

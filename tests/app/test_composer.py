@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 import pytest
 from PySide6.QtCore import QMimeData, Qt
-from PySide6.QtGui import QInputMethodEvent
+from PySide6.QtGui import QInputMethodEvent, QTextCursor
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -125,6 +128,40 @@ def test_a_megabyte_can_be_pasted_and_edited(composer: Composer, sent: list[str]
     assert longest <= 1002, "no line is laid out as a whole"
     qtbot.keyClick(composer.input, Qt.Key.Key_Return)
     assert sent == [text + "!"]
+
+
+def test_a_paste_of_very_many_lines_leaves_the_window_alive(composer: Composer, qtbot: QtBot) -> None:
+    text = "".join(f"line {i}\n" for i in range(100_000)) + "x" * 2500
+    data = QMimeData()
+    data.setText(text)
+    gaps = [thread_seconds(lambda: composer.input.insertFromMimeData(data))]
+    assert composer.input.inserting and composer.button.isEnabled()
+    while composer.input.inserting:
+        gaps.append(thread_seconds(QApplication.processEvents))
+    assert len(gaps) > 20 and sorted(gaps)[-2] < 0.1, "seconds of this thread, with room for a slow machine"
+    assert composer.text() == text and composer.input.textCursor().atEnd()
+    composer.input.undo()
+    assert composer.text() == "", "one step, however many slices"
+
+
+def test_what_is_typed_or_asked_for_while_lines_come_in_is_right(composer: Composer, qtbot: QtBot) -> None:
+    text = "line\n" * 20_000
+    composer.set_text("before ")
+    composer.input.moveCursor(QTextCursor.MoveOperation.End)
+    composer.insert_text(text)
+    composer.input.moveCursor(QTextCursor.MoveOperation.Start)
+    qtbot.keyClicks(composer.input, "typed ")
+    assert composer.text() == "typed before " + text
+    composer.set_text(text)
+    composer.set_text("other")
+    qtbot.wait(20)
+    assert composer.text() == "other" and not composer.input.inserting
+
+
+def thread_seconds(work: Callable[[], object]) -> float:
+    began = time.thread_time()
+    work()
+    return time.thread_time() - began
 
 
 def test_paste_is_plain_and_normalises_line_ends(composer: Composer) -> None:

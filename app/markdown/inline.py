@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import isMdAsciiPunct, isPunctChar
 from markdown_it.parser_inline import ParserInline
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline.state_inline import Scanned
 from markdown_it.token import Token
 
 DEEPEST = 40  # levels of nesting that are told apart; what lies deeper is text
@@ -18,10 +20,33 @@ _MATH = re.compile(
 _MATH_FENCES = {"$$": "$$", "\\[": "\\]"}
 
 
+_UNSPACED = re.compile("[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef]")
+
+
+def _is_unspaced(character: str) -> bool:
+    return _UNSPACED.match(character) is not None
+
+
+def _punctuation(character: str) -> bool:
+    return isMdAsciiPunct(ord(character)) or isPunctChar(character)
+
+
 class _Placed(StateInline):
     """Knows where text began that no token holds yet."""
 
     pending_from = -1
+
+    def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:
+        """CommonMark's rules, but for Chinese, Japanese and Korean, which set no spaces between words: beside such a
+        character, marks of emphasis open and close as beside a space, also where punctuation is on their other side."""
+        found = super().scanDelims(start, canSplitWord)
+        before = self.src[start - 1 : start] if start > 0 else " "
+        after = self.src[start + found.length : start + found.length + 1] or " "
+        if not canSplitWord or not (_is_unspaced(before) or _is_unspaced(after)):
+            return found
+        opens = not after.isspace() and (not _punctuation(after) or not before.isalnum() or _is_unspaced(before))
+        closes = not before.isspace() and (not _punctuation(before) or not after.isalnum() or _is_unspaced(after))
+        return Scanned(opens, closes, found.length)
 
     def pushPending(self) -> Token:
         place, self.pending_from = self.pending_from, -1

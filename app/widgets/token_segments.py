@@ -9,7 +9,8 @@ from typing import cast
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QFontMetricsF, QTextBlock, QTextDocument, QTextLayout, QTextLine
 
-from app.markdown.lines import LineKind
+from app.markdown.lines import TABLE_LINES, LineKind
+from app.widgets.line_dressing import as_units
 from app.widgets.reply_formats import heading_font
 from app.widgets.token_spans import SpanKind, TokenSpans
 
@@ -130,7 +131,7 @@ def segments_of_block(block: QTextBlock, spans: TokenSpans) -> Iterator[Segment]
     """The marks of a block, in reading order."""
     metrics = metrics_of(block)
     for line in lines_of(block):
-        yield from _segments_of_line(spans, line, block.position(), metrics)
+        yield from _segments_of_line(spans, line, block, metrics)
 
 
 def metrics_of(block: QTextBlock) -> QFontMetricsF:
@@ -189,14 +190,14 @@ def _line_top(block: QTextBlock, position: int) -> float:
     return line.lineNumber() * block.blockFormat().lineHeight() if line.isValid() else 0.0
 
 
-def _segments_of_line(spans: TokenSpans, line: _Line, block_position: int, metrics: QFontMetricsF) -> Iterator[Segment]:
+def _segments_of_line(spans: TokenSpans, line: _Line, block: QTextBlock, metrics: QFontMetricsF) -> Iterator[Segment]:
     index = max(spans.find(line.start), 0)
     count = len(spans)
     while index < count and spans.starts[index] < line.stop:
         last = _end_of_run(spans, index, line.stop)
         start, stop = _without_spaces(spans, index, last, line)
-        if start < stop:
-            left, right = sorted((line.x(start, block_position), line.x(stop, block_position)))
+        for first, end in _in_cells(block, start, stop):
+            left, right = sorted((line.x(first, block.position()), line.x(end, block.position())))
             if spans.kinds[index] is not SpanKind.GHOST:
                 right = min(right, line.origin.x() + line.line.x() + line.line.naturalTextWidth())
             if right > left:
@@ -204,6 +205,19 @@ def _segments_of_line(spans: TokenSpans, line: _Line, block_position: int, metri
                 rect = QRectF(left, line.baseline - metrics.ascent(), right - left, height)
                 yield Segment(spans.kinds[index], spans.cycles[index], index, rect)
         index = last + 1
+
+
+def _in_cells(block: QTextBlock, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """A stretch of positions without the gaps between the cells of a table."""
+    if block.userState() in TABLE_LINES:
+        text, place = as_units(block.text()), block.position()
+        while start < stop and "\t" in text[start - place : stop - place]:
+            tab = text.index("\t", start - place) + place
+            if text[start - place : tab - place].strip():
+                yield start, tab
+            start = tab + 1
+    if start < stop:
+        yield start, stop
 
 
 def _end_of_run(spans: TokenSpans, index: int, stop: int) -> int:

@@ -125,6 +125,13 @@ def test_no_character_moves_in_any_text() -> None:
     keeps_places(MIXED)
 
 
+def test_emphasis_needs_no_spaces_in_chinese() -> None:
+    assert seen("**起草。**同一模型，**“重点”**和*强调*（**甲**）")[0] == "起草。同一模型，“重点”和强调（甲）"
+    assert styled("**起草。**同一")["起草。"] == BOLD
+    assert seen("2 * 3 * 4 and a ** b **")[0] == "2 * 3 * 4 and a ** b **"
+    assert seen("他说：**好**。**坏**")[0] == "他说：好。坏"
+
+
 def test_latex_is_left_alone() -> None:
     text = "in $a_b * c_d$ and \\(x_1*y*\\), \\[z\\] not *m*\n\n$$\na_1 = \\{b\\}\n+ c\n$$\ncosts $5 and $6"
     assert seen(text)[0] == "in $a_b * c_d$ and \\(x_1*y*\\), \\[z\\] not m"

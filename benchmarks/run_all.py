@@ -23,6 +23,7 @@ SCRIPTS = (
     "stop_latency",
     "kv_memory",
     "ui_stream",
+    "ui_markdown",
     "cockpit_cost",
 )
 

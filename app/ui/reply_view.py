@@ -263,6 +263,7 @@ class ReplyView(QWidget):
     def for_a_still(self) -> None:
         """Leave out what only a reply on screen is for: its buttons, and guesses that fade."""
         self.text.set_reduced_motion(True)
+        self.text.set_still()
         for button in self._actions.findChildren(QToolButton):
             button.hide()
 

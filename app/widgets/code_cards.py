@@ -26,6 +26,7 @@ class CodeCards(QObject):
         super().__init__(viewport)
         self._document, self._viewport = document, viewport
         self._cards: list[CodeCard] = []
+        self.shown = True  # False: there is nothing to press or to scroll
 
     @property
     def cards(self) -> list[CodeCard]:
@@ -35,6 +36,8 @@ class CodeCards(QObject):
     def sync(self, *, grown: bool = False, resized: bool = False) -> None:
         """Bring the cards to where the text is. grown: text was added at the end only, where few of them are.
         resized: their lines may have changed too."""
+        if not self.shown:
+            return
         markdown = self._document.markdown
         first = min(len(self._cards), max(markdown.settled_cards - 2, 0)) if grown else 0
         blocks = [] if self._document.raw else markdown.cards(first)

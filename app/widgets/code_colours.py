@@ -32,6 +32,7 @@ class CodeColours(QObject):
         super().__init__(document)
         self._document = document
         self._ghosts, self._coloured = ghosts, coloured
+        self.at_once = False  # for a picture: nothing is left for later
         self._jobs: deque[Generator[None, None, None]] = deque()
         self._timer = QTimer(self)
         self._timer.setInterval(0)
@@ -49,6 +50,8 @@ class CodeColours(QObject):
         if language:
             self._jobs.append(self._colour(QTextCursor(first), language))
             self._timer.start()
+        while self.at_once and self._jobs:
+            self._work()
 
     def clear(self) -> None:
         """Forget what is still to be coloured."""

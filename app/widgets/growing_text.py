@@ -81,6 +81,11 @@ class GrowingText(QTextEdit):
         if self.height() != before:
             self.height_changed.emit()
 
+    def set_still(self) -> None:
+        """It is for a picture: nothing is left for later, and there is nothing to press or to scroll."""
+        self._reply.set_still()
+        self.cards.shown = False
+
     def set_live(self, live: bool) -> None:
         """While live, a caret stands at the end. Ending it completes the last line."""
         if self._live and not live:

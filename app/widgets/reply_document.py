@@ -105,6 +105,10 @@ class ReplyDocument(QTextDocument):
             block = block.previous()
         self._cursor.endEditBlock()
 
+    def set_still(self) -> None:
+        """It is for a picture: code is coloured at once and wrapped, because nothing can be scrolled."""
+        self._formats.wrapping = self.colours.at_once = True
+
     @property
     def raw(self) -> bool:
         """Whether tokens are shown as they are."""

@@ -45,6 +45,7 @@ class ReplyFormats:
     def __init__(self, font: QFont, size: int) -> None:
         self._font, self._size = font, size
         self._theme: Theme | None = None
+        self.wrapping = False  # code and tables too, where nothing can be scrolled
         self._chars: dict[tuple[int, LineKind, int, bool, bool], QTextCharFormat] = {}
         self._mono = mono_font(PX_CONTROL)
         self._metrics = QFontMetricsF(font)
@@ -116,7 +117,7 @@ class ReplyFormats:
         if line.kind >= LineKind.CODE:
             form.setProperty(INDENT, edge)
             form.setRightMargin(CODE_PAD)
-            form.setNonBreakableLines(line.kind is LineKind.CODE and length <= WIDEST)
+            form.setNonBreakableLines(line.kind is LineKind.CODE and length <= WIDEST and not self.wrapping)
             edge += CODE_PAD
         if line.kind is LineKind.FENCE_OPEN:
             form.setTopMargin(self._size * 0.2)
@@ -124,7 +125,7 @@ class ReplyFormats:
             form.setBottomMargin(self._size * 0.2)
         if line.kind in TABLE_LINES:
             form.setProperty(INDENT, edge)
-            form.setNonBreakableLines(length <= WIDEST)
+            form.setNonBreakableLines(length <= WIDEST and not self.wrapping)
             form.setProperty(ALIGNS, ",".join(line.aligns))
             form.setTopMargin(4)
             form.setBottomMargin(4)

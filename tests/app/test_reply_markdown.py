@@ -307,6 +307,16 @@ def test_a_card_that_fits_has_no_bar_and_raw_text_has_no_cards(reply: ReplyView)
     assert len(text.cards.cards) == 2
 
 
+def test_a_picture_has_its_code_coloured_and_wrapped_and_nothing_to_press(reply: ReplyView) -> None:
+    reply.for_a_still()
+    text = written(reply, "```python\ndef f():\n    return " + "1 + " * 80 + "1\n```\n", ghosts=0).text
+    assert text.cards.cards == [] and not text._reply.colours.working
+    cursor = QTextCursor(text.document())
+    cursor.setPosition(text.toPlainText().index("def") + 1)
+    assert cursor.charFormat().foreground().color().name() == theme.LIGHT.accent.lower()
+    assert text.document().idealWidth() <= text.viewport().width() + 1
+
+
 # Hostile and long texts
 
 

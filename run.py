@@ -262,8 +262,21 @@ def call(module: str, arguments: list[str]) -> int:
     os.execv(PYTHON, command)
 
 
+def with_data_folder(arguments: list[str]) -> list[str]:
+    """Take `--data-dir FOLDER` out of the arguments: it counts for the set-up and for whatever is started then."""
+    rest = list(arguments)
+    for place, argument in enumerate(arguments):
+        name, given, folder = argument.partition("=")
+        if name == "--data-dir" and (given or arguments[place + 1 : place + 2]):
+            os.environ["SPECULAR_DATA_DIR"] = os.path.abspath(os.path.expanduser(folder or arguments[place + 1]))
+            del rest[place : place + 1 + (not given)]
+            break
+    return rest
+
+
 def start(arguments: list[str]) -> int:
     """Open the window, or the terminal where a prompt is given or there is no display."""
+    arguments = with_data_folder(arguments)
     set_up()
     options = {argument.split("=")[0] for argument in arguments}
     if "--prompt" in options:

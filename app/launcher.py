@@ -42,7 +42,7 @@ class Launcher(QObject):
         super().__init__()
         self._model = loaded.settings.model if model is None else model
         self._started, self._file = started, file
-        self._marker, self._crash = marker, crash
+        self._marker, self._crash, self._safe = marker, crash, store.safe
         self.host = EngineHost(factory, self, on_hung=marker.abandon if marker is not None else abandon_process)
         self.settings = LiveSettings(store, loaded.settings, self)
         self.window = MainWindow(self.host, self.settings, loaded.notes, history_folder=history)
@@ -68,7 +68,7 @@ class Launcher(QObject):
             self._file and droppable(self._file)
         ):  # a chat or a replay is opened beside the model
             self.window.models.load(self._model)
-        elif not self._file:
+        elif not self._file and not self._safe:
             self.window.show_demo()
 
     @Slot(object)

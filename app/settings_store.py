@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ FILE_NAME = "settings.json"
 VERSION_KEY, VERSION = "version", 1
 """Of the file. A later version may mean something else by a known key; keys that are merely new need none."""
 MOST_VERSION = 10**6
+PART_SECONDS = 60.0  # no save takes longer
 SAFE = "Safe mode: all settings are the defaults, are not kept, and no model is loaded by itself."
 
 
@@ -49,6 +52,7 @@ class SettingsStore:
         be put right, or that a newer version wrote, is kept beside the one that takes its place."""
         if self.safe:
             return Loaded(AppSettings(), (SAFE,))
+        self._sweep()
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
@@ -105,6 +109,13 @@ class SettingsStore:
         except OSError as error:
             return f"It cannot be kept as it was ({_cause(error)})."
         return f"As it was, it is kept as {kept.name}."
+
+    def _sweep(self) -> None:
+        """Parts of files that a kill in the middle of a save left behind go."""
+        with contextlib.suppress(OSError):
+            for part in self.folder.glob(f"{FILE_NAME}*.part"):
+                if time.time() - part.stat().st_mtime > PART_SECONDS:
+                    part.unlink()
 
     def _beside(self, word: str) -> Path:
         return self.path.with_suffix(f".{word}.json")

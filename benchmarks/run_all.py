@@ -25,6 +25,8 @@ SCRIPTS = (
     "ui_stream",
     "ui_markdown",
     "cockpit_cost",
+    "history",
+    "kills",
 )
 
 

@@ -1,4 +1,4 @@
-"""Kills a process that writes the history, again and again: python history_killer.py FOLDER KILLS SEED.
+"""Kills a process that writes the history or the settings, again and again: python history_killer.py FOLDER KILLS SEED.
 
 One process forks a writer for each kill, which costs no start of Python, and prints a line of JSON about what was left.
 Writers say through a pipe what they gave to the store and what they were told is on the disk.
@@ -19,6 +19,8 @@ from pathlib import Path
 from app.history.operations import AddChat, AddMessage, AppendEvents, BeginReply, EndReply
 from app.history.rows import USER, ChatRow, Ids, StoredReply
 from app.history.writer import BATCH_SECONDS
+from app.settings import AppSettings
+from app.settings_store import SettingsStore
 from history_rig import raw, shelf
 from reply_builders import cycle
 
@@ -53,12 +55,41 @@ def write_for_ever(folder: Path, pipe: int, kind: str) -> None:
             say("stored", reply)
 
 
+def save_for_ever(folder: Path, pipe: int) -> None:
+    """Settings that change all the time, each with a prompt of some kilobytes."""
+    store, count = SettingsStore(folder), store_count(folder)
+    while True:
+        count += 1
+        assert store.save(AppSettings(top_k=count, system_prompt="word " * 2000)) is None
+        os.write(pipe, f"stored {count} {time.monotonic()}\n".encode())
+
+
+def store_count(folder: Path) -> int:
+    """What the settings file has."""
+    return SettingsStore(folder).load().settings.top_k
+
+
+def look_at_settings(folder: Path, said: list[list[str]]) -> dict[str, object]:
+    """Is the file whole, and is what was saved last in it?"""
+    loaded = SettingsStore(folder).load()
+    promised = [int(number) for _, number, _ in said]
+    return {
+        "integrity": "ok" if loaded.settings.system_prompt == "word " * 2000 else "broken",
+        "told": list(loaded.notes),
+        "promised": len(promised),
+        "broken promises": int(loaded.settings.top_k < promised[-1]),
+        "left over": len(list(folder.glob("*.part"))),
+    }
+
+
 def kill_once(folder: Path, rng: random.Random, kind: str) -> dict[str, object]:
     """Start a writer, kill it at some moment, and look at what it left."""
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(ours)
+        if kind == "settings":
+            save_for_ever(folder, theirs)
         write_for_ever(folder, theirs, kind)
     os.close(theirs)
     select.select([ours], [], [], 20)  # its first question is stored
@@ -68,7 +99,7 @@ def kill_once(folder: Path, rng: random.Random, kind: str) -> dict[str, object]:
     os.waitpid(child, 0)
     with os.fdopen(ours) as pipe:
         said = [line.split() for line in pipe.read().splitlines() if line.count(" ") == 2]
-    return {"kind": kind, **look(folder, said, killed)}
+    return {"kind": kind, **(look_at_settings(folder, said) if kind == "settings" else look(folder, said, killed))}
 
 
 def look(folder: Path, said: list[list[str]], killed: float) -> dict[str, object]:
@@ -107,7 +138,7 @@ def main() -> None:
     folder, kills, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     rng = random.Random(seed)
     for number in range(kills):
-        kind = "long" if number % 10 == 9 else ("saving", "reply")[number % 2]
+        kind = "long" if number % 10 == 9 else ("saving", "reply", "settings")[number % 3]
         print(json.dumps(kill_once(folder, rng, kind)), flush=True)
 
 

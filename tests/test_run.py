@@ -224,6 +224,18 @@ def test_the_prompt_and_chat_and_window_go_where_they_belong(ready: Project) -> 
     assert "app.main" in ready.calls()[0]
 
 
+@pytest.mark.parametrize("how", [("--data-dir", "my data"), ("--data-dir=my data",)])
+def test_a_data_folder_of_ones_own_counts_for_the_set_up_too(ready: Project, how: tuple[str, ...]) -> None:
+    ready.start("--prompt", "Where?", *how)
+    fetched, asked = ready.calls()
+    assert "engine.files.starter" in fetched and asked.endswith("generate --prompt Where?")
+    assert str(ready.elsewhere / "my data") in (ready.venv / "specular-setup.json").read_text(encoding="utf-8")
+    ready.start("--theme", "dark", *how, DISPLAY=":0")
+    assert ready.calls()[-1].endswith(" --theme dark")
+    assert ready.start("--data-dir").returncode == 0, "without a folder it is for the program to refuse"
+    assert ready.calls()[-1].endswith("chat --data-dir")
+
+
 def test_help_does_nothing_but_help(project: Project) -> None:
     done = project.start("--help")
     assert done.returncode == 0

@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine
 from PySide6.QtCore import QTimer
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QCloseEvent, QImage
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -115,3 +116,47 @@ def test_the_program_ends_with_the_window_and_keeps_its_settings(qtbot: QtBot, i
     assert signal.getsignal(signal.SIGINT) is interrupt
     assert engine.loads == [(str(tmp_path), None)] and engine.closed.is_set()
     assert SettingsStore().path.exists()
+
+
+def closing_when(condition: Callable[[MainWindow], bool]) -> None:
+    """Close the window of `main` as soon as a condition of it holds."""
+
+    def look() -> None:
+        windows = [widget for widget in QApplication.topLevelWidgets() if isinstance(widget, MainWindow)]
+        if windows and condition(windows[0]):
+            windows[0].close()
+        else:
+            QTimer.singleShot(10, look)
+
+    QTimer.singleShot(10, look)
+
+
+def test_safe_mode_neither_reads_nor_writes_settings_and_loads_nothing(qtbot: QtBot, installed: None) -> None:
+    SettingsStore().save(AppSettings(top_k=7, theme="light", model="/models/bad"))
+    before = SettingsStore().path.read_bytes()
+    engine, seen = FakeEngine(), []
+    closing_when(lambda window: window.history.is_open)
+    original = MainWindow.closeEvent
+
+    def see(self: MainWindow, event: QCloseEvent) -> None:
+        seen.append((self._settings.current.top_k, self.view.banner.sentence(), self.view.turns()))
+        self._settings.set("top_k", 9)
+        original(self, event)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MainWindow, "closeEvent", see)
+        assert main(["--safe-mode"], lambda: engine) == 0
+    (top_k, banner, turns), *_ = seen
+    assert top_k == 0 and "Safe mode" in banner and turns == [] and engine.loads == []
+    assert SettingsStore().path.read_bytes() == before
+
+
+def test_all_files_are_in_the_folder_that_was_given(
+    qtbot: QtBot, installed: None, tmp_path: Path, own_data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPECULAR_DATA_DIR", str(own_data_folder))  # put back afterwards
+    closing_when(lambda window: window.history.is_open and window._host.state is HostState.READY)
+    assert main(["--data-dir", str(tmp_path / "mine"), "--model", str(tmp_path)], FakeEngine) == 0
+    found = {path.relative_to(tmp_path / "mine").as_posix() for path in (tmp_path / "mine").rglob("*.*")}
+    assert {"config/settings.json", "data/history.db", "data/logs/specular.log"} <= found
+    assert list(own_data_folder.iterdir()) == []

@@ -164,6 +164,16 @@ def test_a_file_of_a_newer_version_is_kept_beside_this_ones(store: SettingsStore
     assert SettingsStore(store.folder).load().notes == (), "told once"
 
 
+def test_parts_that_a_kill_left_are_swept(store: SettingsStore) -> None:
+    write(store, {"top_k": 5})
+    old, young = store.folder / "settings.jsonab.part", store.folder / "settings.jsoncd.part"
+    old.write_text("{")
+    young.write_text("{")
+    os.utime(old, (0, 0))
+    assert store.load().settings.top_k == 5
+    assert not old.exists() and young.exists(), "somebody may be writing the other"
+
+
 def test_safe_mode_reads_nothing_and_says_so(store: SettingsStore) -> None:
     write(store, {"top_k": 5})
     loaded = SettingsStore(store.folder, safe=True).load()

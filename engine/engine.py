@@ -16,6 +16,7 @@ from engine.budget_request import BudgetRequest
 from engine.calibration.report import CalibrationProgress, CalibrationReport, check_minutes
 from engine.calibration.session import calibrate_loaded
 from engine.candidates import Candidates
+from engine.dialogue import Dialogue
 from engine.errors import (
     EngineBusy,
     LoadCancelled,
@@ -173,6 +174,11 @@ class Engine:
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Tokens the messages take as a prompt, the reply's opening included."""
         return len(self._require_model().chat_ids(messages))
+
+    @property
+    def dialogue(self) -> Dialogue:
+        """The model's messages and ids, for programs that are compared with it. Raises NoModel."""
+        return Dialogue(self._require_model())
 
     @property
     def takes_text(self) -> bool:

@@ -88,16 +88,36 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 def add_bench_options(parser: argparse.ArgumentParser) -> None:
     """Options of `bench`. The shapes are named here, because looking them up would import torch."""
-    parser.add_argument("--shape", required=True, choices=SHAPE_NAMES, help="whose sizes to use, with random weights")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--shape", choices=SHAPE_NAMES, help="measure steps of these sizes, with random weights")
+    what.add_argument("--data", metavar="DIR", help="hold the conversations of question files (SET.jsonl) both ways")
+    what.add_argument("--compare", nargs=2, metavar="REPORT", help="show two reports of --data side by side")
+    add_question_options(parser)
     parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float16"), help="of weights and cache")
     parser.add_argument("--kv-length", type=int, default=512, metavar="N", help="tokens in the KV cache; 512")
     parser.add_argument("--trace", metavar="FILE", nargs="+", help="replay acceptance traces instead: --record-trace")
     parser.add_argument("--alpha", type=float, metavar="A", help="replay a made-up trace of this acceptance instead")
-    parser.add_argument("--budget-gb", type=float, metavar="GB", help="replay with so much of the card's memory only")
-    parser.add_argument("--context", type=int, metavar="N", help="with a budget: tokens there is room for; the shape's")
+    parser.add_argument("--budget-gb", type=float, metavar="GB", help="with so much of the device's memory only")
+    parser.add_argument("--context", type=int, metavar="N", help="tokens there is room for")
     parser.add_argument("--kv-report", action="store_true", help="measure the KV cache on virtual memory instead")
     parser.add_argument("--tune", action="store_true", help="try tile sizes and keep the best for this card")
     parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
+
+
+def add_question_options(parser: argparse.ArgumentParser) -> None:
+    """Options of `bench --data`."""
+    group = parser.add_argument_group("questions (exit status 1 where speculation changed a text)")
+    group.add_argument("--model", default="starter", help="a folder, a .gguf file, or starter (the default)")
+    group.add_argument("--sets", metavar="A,B", help="mt_bench,humaneval,gsm8k,alpaca,spec_bench: those that are there")
+    group.add_argument("--limit", type=int, metavar="N", help="first questions of each set; all when left out")
+    group.add_argument("--max-new-tokens", type=int, default=256, metavar="N", help="longest reply; 256")
+    group.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0 takes the best token (default)")
+    group.add_argument("--seed", type=int, default=0, metavar="S", help="of all ways, above temperature 0; 0")
+    group.add_argument("--peers", metavar="A,B", help="others to compare: transformers[-lookup|-early-exit], llama-cpp")
+    group.add_argument("--out", default="bench", metavar="DIR", help="results and report; a run stopped there goes on")
+    group.add_argument("--no-vattention", action="store_true", help="keep the KV cache in one plain block of full size")
+    group.add_argument("--no-offload", action="store_true", help="do not load a model that has to be streamed to fit")
+    group.add_argument("--device", choices=("cpu", "cuda"), help="where to compute; chosen by itself when left out")
 
 
 def add_estimate_options(parser: argparse.ArgumentParser) -> None:

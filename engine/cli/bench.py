@@ -1,4 +1,5 @@
-"""`specular-cli bench`: times of decode steps of a known shape on this computer's card, with random weights."""
+"""`specular-cli bench`: decode steps of a known shape on this computer's card, with random weights, or sets of
+questions by a model (see bench_questions.py)."""
 
 from __future__ import annotations
 
@@ -20,11 +21,15 @@ if TYPE_CHECKING:
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Measure, print a table and, where asked, write JSON; returns the exit status.
+    """Measure, print a table and, where asked, write JSON or a report; returns the exit status.
 
     Raises BadSetting where there is no card for it, SpecularError where the shape does not fit its memory or a trace
     cannot be read.
     """
+    if options.data is not None or options.compare is not None:
+        from engine.cli.bench_questions import bench_compare, bench_questions
+
+        return bench_compare(options) if options.data is None else bench_questions(options)
     from engine.kernels.dispatch import choose_device
 
     traces = _traces(options)

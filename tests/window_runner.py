@@ -65,7 +65,7 @@ class Writer:
 
 
 class Looker:
-    """Says what there is once the history is read, and a question answered where one is to be, and closes the window."""
+    """Says what there is once the history is read, after a question where one is to be asked, and closes the window."""
 
     def __init__(self, *, asks: bool) -> None:
         self._asks = asks

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from app.history import index
 from app.history.reader import ROW, Reader, row_of
 from app.history.rows import ChatRow, Hit, one_line
 
 MOST_HITS = 60
-MOST_MESSAGES = 400  # looked at, the newest first; a chat counts once
+MOST_MESSAGES = 6000  # looked at, the newest first; a chat counts once
+PORTION = 400  # read at a time
+MOST_ID = 2**62
 BEFORE, AFTER = 18, 90  # characters of a message shown around what was found
 
 
@@ -23,11 +27,8 @@ def search(reader: Reader, query: str) -> list[Hit]:
     hits = [Hit(row) for row in _by_title(reader, words)]
     seen = {hit.chat.id for hit in hits}
     for beginnings in (False, True):
-        if len(hits) < MOST_HITS:
-            for row, message, text in _by_text(reader, query, beginnings):
-                if row.id not in seen and len(hits) < MOST_HITS:
-                    seen.add(row.id)
-                    hits.append(Hit(row, message, *_around(text, [word.casefold() for word in words])))
+        for row, message, text in _by_text(reader, query, beginnings, MOST_HITS - len(hits), seen):
+            hits.append(Hit(row, message, *_around(text, [word.casefold() for word in words])))
     return hits
 
 
@@ -44,26 +45,54 @@ def _by_title(reader: Reader, words: list[str]) -> list[ChatRow]:
     )
 
 
-def _by_text(reader: Reader, query: str, beginnings: bool) -> list[tuple[ChatRow, int, str]]:
+def _by_text(
+    reader: Reader, query: str, beginnings: bool, most: int, seen: set[int]
+) -> Iterator[tuple[ChatRow, int, str]]:
+    """The newest message of each chat, up to `most`, that has not been `seen`; they are from now on.
+
+    Read in portions: the newest messages with a common word may all be of one long chat.
+    """
+    found = _question(reader, query, beginnings)
+    before, looked_at = MOST_ID, 0
+    while found is not None and most > 0 and looked_at < MOST_MESSAGES:
+        condition, values = found
+        numbers = [number for (number,) in reader.all(condition, (*values, before, PORTION))]
+        if numbers:
+            for row in _newest_of_chats(reader, numbers):
+                if row[0].id not in seen and most > 0:
+                    seen.add(row[0].id)
+                    most -= 1
+                    yield row
+            before = numbers[-1]
+        looked_at += PORTION
+        if len(numbers) < PORTION:
+            return
+
+
+def _question(reader: Reader, query: str, beginnings: bool) -> tuple[str, tuple[str, ...]] | None:
+    """A query for numbers of messages below one, the newest first, and its values; None where nothing is asked."""
     if reader.all("SELECT 1 FROM single_values WHERE name = ? AND value = 'whole'", (index.WHOLE,)):
         asked = index.expression(query, beginnings=beginnings)
         if not asked:
-            return []
-        found = f"SELECT rowid FROM {index.TABLE} WHERE {index.TABLE} MATCH ? ORDER BY rowid DESC LIMIT {MOST_MESSAGES}"
-        values: tuple[str, ...] = (asked,)
-    elif beginnings:
-        return []
-    else:
-        terms = query.split()
-        like = " AND ".join(["text LIKE ? ESCAPE '\\'"] * len(terms))
-        found = f"SELECT id FROM messages WHERE {like} ORDER BY id DESC LIMIT {MOST_MESSAGES}"
-        values = tuple(f"%{_escaped(term)}%" for term in terms)
+            return None
+        table = index.TABLE
+        return f"SELECT rowid FROM {table} WHERE {table} MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?", (asked,)
+    if beginnings:
+        return None
+    terms = query.split()
+    like = " AND ".join(["text LIKE ? ESCAPE '\\'"] * len(terms))
+    values = tuple(f"%{_escaped(term)}%" for term in terms)
+    return f"SELECT id FROM messages WHERE {like} AND id < ? ORDER BY id DESC LIMIT ?", values
+
+
+def _newest_of_chats(reader: Reader, numbers: list[int]) -> list[tuple[ChatRow, int, str]]:
+    """Of these messages the newest of each chat, with its chat and its text."""
     columns = ", ".join(f"chats.{name}" for name in ROW.split(", "))
-    newest = f"SELECT max(id) FROM messages WHERE id IN ({found}) GROUP BY chat"
+    among = ", ".join(str(number) for number in numbers)
     rows = reader.all(
         f"SELECT {columns}, messages.id, messages.text FROM messages JOIN chats ON chats.id = messages.chat "
-        f"WHERE messages.id IN ({newest}) AND chats.deleted IS NULL ORDER BY messages.id DESC LIMIT {MOST_HITS}",
-        values,
+        f"WHERE messages.id IN (SELECT max(id) FROM messages WHERE id IN ({among}) GROUP BY chat) "
+        "AND chats.deleted IS NULL ORDER BY messages.id DESC"
     )
     return [(row_of(row[:5]), row[5], row[6]) for row in rows]
 

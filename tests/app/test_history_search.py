@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app.history.rows import Ids, one_line, storable
+from app.history import index
+from app.history.operations import AddMessage
+from app.history.rows import USER, Ids, one_line, storable
 from app.history.search import search
 from history_rig import shelf
 
@@ -59,6 +61,22 @@ def test_titles_come_first_and_a_chat_comes_once(tmp_path: Path) -> None:
         assert [(hit.chat.id, hit.message) for hit in hits] == [(titled, None), (said, last)]
         assert (hits[1].before, hits[1].match, hits[1].after) == ("One ", "kernel", " after another")
         assert [hit.chat.id for hit in search(reader, "ernels")] == [titled], "titles also by the middle of a word"
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_long_chat_full_of_the_word_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, indexed: bool
+) -> None:
+    monkeypatch.setattr(index, "has_fts5", lambda db: indexed)
+    with shelf(tmp_path) as store, store.reading() as reader:
+        others = [store.chat(f"Chat {number}") for number in range(5)]
+        for chat in others:
+            store.say(chat, "A kernel")
+        long = store.chat("Long")
+        numbers = [store.ids.next() for _ in range(1000)]
+        store.do(*(AddMessage(number, long, None, USER, "kernel again", 0.0) for number in numbers))
+        assert [hit.chat.id for hit in search(reader, "kernel")] == [long, *reversed(others)]
+        assert search(reader, "kernel")[0].message == numbers[-1]
 
 
 def test_what_is_shown_of_a_message_is_short_and_harmless(tmp_path: Path) -> None:

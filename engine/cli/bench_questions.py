@@ -17,6 +17,7 @@ from engine.bench.questions.report import as_json, compare, markdown, read_repor
 from engine.bench.questions.results import ResultsFile
 from engine.bench.questions.run import Progress, run
 from engine.bench.questions.ways import PLAIN, SPECULATIVE, EngineWay, Way
+from engine.bench.scoring.score import Score, score
 from engine.cli.session import INTERRUPTED, Interrupts, StatusLine, load
 from engine.errors import BadSetting
 from engine.records import ModelInfo
@@ -40,6 +41,10 @@ def bench_questions(options: argparse.Namespace) -> int:
         print(f"Skipped: {sentence}", file=sys.stderr)
     if questions.skipped:
         print(f"{len(questions.skipped)} lines were skipped.", file=sys.stderr)
+    if options.run_code and not options.score:
+        raise BadSetting("--run-code belongs to --score.")
+    if options.run_code and not _may_run_code(options):
+        raise BadSetting("No program is run: leave --run-code out.")
     from engine.engine import Engine
 
     engine = Engine()
@@ -71,7 +76,7 @@ def _measure(engine: Any, options: argparse.Namespace, questions: Questions, sam
         stopped = interrupts.pending
     for way in ways:
         way.close()
-    report = as_json(file.results, faults, _machine(engine, info))
+    report = as_json(file.results, faults, _machine(engine, info), _scores(options, questions, file))
     write_report(out, report)
     write_page(out, report)
     print(markdown(report), end="")
@@ -92,6 +97,34 @@ def _ways(
         EngineWay(engine, speculates, sampling, options.max_new_tokens, info.context, cancelled, meter)
         for speculates in (False, True)
     ]
+
+
+def _scores(options: argparse.Namespace, questions: Questions, file: ResultsFile) -> list[Score]:
+    if not options.score:
+        return []
+    line = StatusLine()
+    found = score(
+        questions.all,
+        file.results.turns,
+        run_programs=options.run_code,
+        progress=lambda done, total: line.show(f"Scoring {done} of {total}"),
+    )
+    line.clear()
+    return found
+
+
+def _may_run_code(options: argparse.Namespace) -> bool:
+    """Ask whether programs that the model writes may be run here."""
+    if options.yes:
+        return True
+    print(
+        "Scoring humaneval runs programs that the model writes, with limits on time and memory, but with your rights "
+        "to files and network. Run them? [y/N] ",
+        end="",
+        file=sys.stderr,
+        flush=True,
+    )
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _peers(

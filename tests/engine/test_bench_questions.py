@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -388,3 +389,17 @@ def test_bad_options_are_a_sentence(model: Path, tmp_path: Path, capsys: pytest.
 
 def test_digests_tell_ids_apart() -> None:
     assert digest_of((1, 23)) != digest_of((12, 3)) and digest_of(()) == digest_of(())
+
+
+def test_programs_are_run_only_after_a_yes(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = write_set(tmp_path / "data", "gsm8k", entry(1, "2 + 2?", reference="#### 4"))
+    assert bench(model, data, tmp_path / "out", "--run-code") == 2
+    assert "--run-code belongs to --score." in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
+    assert bench(model, data, tmp_path / "out", "--score", "--run-code") == 2
+    said = capsys.readouterr().err
+    assert "runs programs that the model writes" in said and "No program is run" in said
+    assert bench(model, data, tmp_path / "out", "--score", "--run-code", "--yes") == 0
+    assert "gsm8k, plain: 0 of 1 answers are right." in capsys.readouterr().out

@@ -15,13 +15,19 @@ SETS = ("mt_bench", "humaneval", "gsm8k", "alpaca", "spec_bench")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A conversation to hold: what the user says, turn by turn. references: expected answers, where there are any."""
+    """A conversation to hold: what the user says, turn by turn. references: expected answers, where there are any.
+
+    test, entry_point: of a program that is asked for, as HumanEval has them: code that defines `check`, and what it
+    checks.
+    """
 
     set: str
     id: str
     category: str
     turns: tuple[str, ...]
     references: tuple[str, ...] = ()
+    test: str = ""
+    entry_point: str = ""
 
     @property
     def key(self) -> str:
@@ -98,4 +104,5 @@ def _parse(name: str, line: str) -> tuple[Question | None, str]:
     if isinstance(references, str):
         references = [references]
     texts = tuple(text for text in references if isinstance(text, str)) if isinstance(references, list) else ()
-    return Question(name, str(number), str(entry.get("category") or ""), tuple(turns), texts), ""
+    test, entry_point = (str(entry.get(key) or "") for key in ("test", "entry_point"))
+    return Question(name, str(number), str(entry.get("category") or ""), tuple(turns), texts, test, entry_point), ""

@@ -39,6 +39,7 @@ class Turn:
     plain_seconds: float = 0.0
     own_seconds: float = 0.0
     energy: float | None = None
+    text: str = ""
 
     @property
     def key(self) -> str:

@@ -65,9 +65,10 @@ class PeerWay:
                 made = self.reply(prompt, room)
             except Exception as error:  # whatever another program may raise: it is told, and the others go on
                 raise WayFailed(f"{type(error).__name__}: {error}") from error
-            ids = _without_end(made.ids, self.dialogue.end_ids)
-            messages.append(Message("assistant", self.dialogue.text_of(ids)))
-            turns.append(self._turn(question, number, len(prompt), replace(made, ids=made.ids[:room])))
+            text = self.dialogue.text_of(_without_end(made.ids, self.dialogue.end_ids))
+            messages.append(Message("assistant", text))
+            answer = replace(made, ids=made.ids[:room])
+            turns.append(replace(self._turn(question, number, len(prompt), answer), text=text))
         return turns
 
     def _turn(self, question: Question, number: int, prompt: int, made: Answer) -> Turn:

@@ -11,13 +11,16 @@ from typing import Any
 from engine.bench.questions.results import Results
 from engine.bench.questions.summary import OVERALL, SetSummary, WaySummary, own_share, summarise
 from engine.bench.questions.ways import PLAIN, SPECULATIVE
+from engine.bench.scoring.score import Score
 from engine.errors import BadSetting, SpecularError
 
 FORMAT, VERSION = "specular benchmark", 1
 JSON, MARKDOWN = "report.json", "report.md"
 
 
-def as_json(results: Results, faults: Sequence[str], machine: Mapping[str, Any]) -> dict[str, Any]:
+def as_json(
+    results: Results, faults: Sequence[str], machine: Mapping[str, Any], scores: Sequence[Score] = ()
+) -> dict[str, Any]:
     """machine: what the figures depend on beside the run: bandwidth, memory, versions."""
     found = summarise(results.turns)
     return {
@@ -31,6 +34,7 @@ def as_json(results: Results, faults: Sequence[str], machine: Mapping[str, Any])
         "own_share": own_share(results.turns),
         "bandwidth_share": _bandwidth_share(found, machine),
         "sets": [asdict(entry) for entry in found],
+        "scores": [asdict(entry) for entry in scores],
     }
 
 
@@ -81,6 +85,8 @@ def remarks(report: Mapping[str, Any]) -> list[str]:
     if share is not None:
         found.append(f"Plain decoding reads its weights at {share:.0%} of the bandwidth measured here.")
     found.append(f"The benchmark itself took {report['own_share']:.2%} of the time it measured.")
+    for entry in report.get("scores", ()):
+        found.append(f"{entry['set']}, {entry['way']}: {entry['right']} of {entry['total']} answers are right.")
     found += [f"Left out: {sentence}" for sentence in report["left_out"]]
     return found + [f"Fault: {sentence}." for sentence in report["faults"]]
 

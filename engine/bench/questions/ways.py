@@ -161,4 +161,5 @@ def _turn(question: Question, number: int, way: str, made: _Made) -> Turn:
         plain_seconds=sums.drafting_plain_seconds,
         own_seconds=made.own,
         energy=made.energy,
+        text=made.text,
     )

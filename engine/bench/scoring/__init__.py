@@ -1,0 +1,1 @@
+"""Whether answers are right: GSM8K by its last number, HumanEval by running what the model wrote."""

@@ -29,6 +29,7 @@ COMPOSER_STATES = {
     HostState.STOPPING: "stopping",
     HostState.PROVING: "unavailable",
     HostState.CALIBRATING: "unavailable",
+    HostState.BENCHMARKING: "unavailable",
     HostState.UNLOADING: "unavailable",
     HostState.CLOSED: "unavailable",
 }

@@ -16,6 +16,7 @@ from app.engine_thread import EngineThread
 from app.states import Answer, Command, HostState, after_answer, next_state
 from app.worker import (
     Awaited,
+    BenchStep,
     CalibrationStep,
     Counted,
     EngineFactory,
@@ -29,6 +30,7 @@ from app.worker import (
     Seen,
     broken_off,
 )
+from engine.bench.questions.small import BenchReport
 from engine.memory.report import KvMemory
 from engine.probes.reading import Measure
 from engine.proof import ProofReport
@@ -45,7 +47,7 @@ BATCH = 16
 CLOSE_WAIT_MS = 5000
 ENDING_MS = 50  # that a thread may take to be gone once its loop has ended
 RESTARTED = "The engine was restarted."
-WORKING = (HostState.GENERATING, HostState.STOPPING, HostState.PROVING, HostState.CALIBRATING)
+WORKING = (HostState.GENERATING, HostState.STOPPING, HostState.PROVING, HostState.CALIBRATING, HostState.BENCHMARKING)
 
 
 def abandon_process() -> None:
@@ -61,6 +63,7 @@ class EngineHost(QObject):
     events_ready(reply_id, list of events), the last of a reply being `Finished`; reply_refused(reply_id, sentence)
     when a reply failed before its first event; proof_progress(ProofProgress); proof_ended(ProofReport);
     calibration_progress(CalibrationProgress); calibration_ended(CalibrationReport), with `info` telling the new recipe;
+    bench_progress(BenchProgress); bench_ended(BenchReport);
     seen(look_id, Candidates or None, sentence) when a look at a token is over: what was found, or why nothing was;
     counted(number, tokens) when a text was counted, -1 where it could not be;
     move_progress(LoadProgress) and moved(sentence, reload) while parts of the model move for another budget and once
@@ -78,6 +81,8 @@ class EngineHost(QObject):
     proof_ended = Signal(object)
     calibration_progress = Signal(object)
     calibration_ended = Signal(object)
+    bench_progress = Signal(object)
+    bench_ended = Signal(object)
     seen = Signal(int, object, str)
     counted = Signal(int, int)
     move_progress = Signal(object)
@@ -170,6 +175,13 @@ class EngineHost(QObject):
         self._line.calibration_asked.emit(self._next_id, minutes)
         return True
 
+    def bench(self) -> bool:
+        """Begin to answer a few questions both ways; False where the state forbids it."""
+        if not self._begin(Command.BENCH):
+            return False
+        self._line.bench_asked.emit(self._next_id)
+        return True
+
     def look(self, look: Look) -> int | None:
         """Begin to look at a token; its number, or None where the state forbids it. A newer command ends the look."""
         if not self._begin(Command.INSPECT):
@@ -202,7 +214,7 @@ class EngineHost(QObject):
         return True
 
     def stop(self) -> bool:
-        """Stop the running reply, proof or calibration; False when there is none. What is written or compared stays."""
+        """Stop the running reply or job; False when there is none. What is written or compared stays."""
         state = next_state(self._state, Command.STOP)
         if state is None:
             return False
@@ -360,6 +372,8 @@ class EngineHost(QObject):
                 self.proof_progress.emit(message.progress)
             elif isinstance(message, CalibrationStep):
                 self.calibration_progress.emit(message.progress)
+            elif isinstance(message, BenchStep):
+                self.bench_progress.emit(message.progress)
             elif isinstance(message, Seen):
                 self._show_seen(message)
             elif isinstance(message, Counted):
@@ -418,6 +432,8 @@ class EngineHost(QObject):
             self.model_gone.emit()
         if isinstance(outcome.report, ProofReport):
             self.proof_ended.emit(outcome.report)
+        elif isinstance(outcome.report, BenchReport):
+            self.bench_ended.emit(outcome.report)
         elif outcome.report is not None:
             self.calibration_ended.emit(outcome.report)
         if outcome.refused:

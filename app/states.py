@@ -15,6 +15,7 @@ class HostState(Enum):
     STOPPING = "stopping"
     PROVING = "proving"
     CALIBRATING = "calibrating"
+    BENCHMARKING = "benchmarking"
     UNLOADING = "unloading"
     FAILED = "failed"
     CLOSED = "closed"
@@ -32,6 +33,7 @@ _UNDER_WAY = frozenset(
         HostState.STOPPING,
         HostState.PROVING,
         HostState.CALIBRATING,
+        HostState.BENCHMARKING,
         HostState.UNLOADING,
     }
 )
@@ -46,6 +48,7 @@ class Command(Enum):
     STOP = "stop"
     PROVE = "prove"
     CALIBRATE = "calibrate"
+    BENCH = "bench"
     INSPECT = "inspect"
     UNLOAD = "unload"
     RESTART = "restart"
@@ -63,6 +66,7 @@ class Answer(Enum):
     REPLY_ENDED = "reply ended"
     PROOF_ENDED = "proof ended"
     CALIBRATION_ENDED = "calibration ended"
+    BENCH_ENDED = "bench ended"
     UNLOADED = "unloaded"
     FAULT = "fault"
 
@@ -82,6 +86,8 @@ NEXT_STATE: dict[tuple[HostState, Command], HostState] = {
     (_S.PROVING, _C.STOP): _S.STOPPING,
     (_S.READY, _C.CALIBRATE): _S.CALIBRATING,
     (_S.CALIBRATING, _C.STOP): _S.STOPPING,
+    (_S.READY, _C.BENCH): _S.BENCHMARKING,
+    (_S.BENCHMARKING, _C.STOP): _S.STOPPING,
     # A look at a token takes one pass or two: the window stays ready, and whatever is asked next ends the look.
     (_S.READY, _C.INSPECT): _S.READY,
     (_S.READY, _C.UNLOAD): _S.UNLOADING,
@@ -104,6 +110,8 @@ AFTER_ANSWER: dict[tuple[HostState, Answer], HostState] = {
     (_S.STOPPING, Answer.PROOF_ENDED): _S.READY,
     (_S.CALIBRATING, Answer.CALIBRATION_ENDED): _S.READY,
     (_S.STOPPING, Answer.CALIBRATION_ENDED): _S.READY,
+    (_S.BENCHMARKING, Answer.BENCH_ENDED): _S.READY,
+    (_S.STOPPING, Answer.BENCH_ENDED): _S.READY,
     (_S.UNLOADING, Answer.UNLOADED): _S.NO_MODEL,
     **{(state, Answer.FAULT): _S.FAILED for state in _UNDER_WAY},
 }

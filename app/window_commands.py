@@ -48,6 +48,7 @@ class WindowCommands(QObject):
         add(MODEL, self.tr("Unload the model"), window.models.unload, possible=lambda: self._can(Command.UNLOAD))
         add(MODEL, self.tr("Prove it: compare with plain decoding…"), window.jobs.prove, possible=self._can_prove)
         add(MODEL, self.tr("Calibrate the draft…"), window.jobs.calibrate, possible=self._can_calibrate)
+        add(MODEL, self.tr("Benchmark: a few questions both ways…"), window.jobs.bench, possible=self._can_bench)
         add(WINDOW, self.tr("Watch the demo"), window.show_demo)
         add(WINDOW, self.tr("Open a replay…"), window.choose_replay)
         add(WINDOW, self.tr("Light or dark theme"), window.toggle_theme)
@@ -111,6 +112,9 @@ class WindowCommands(QObject):
 
     def _can_calibrate(self) -> bool:
         return self._can(Command.CALIBRATE)
+
+    def _can_bench(self) -> bool:
+        return self._can(Command.BENCH)
 
     @Slot(object)
     def _on_state(self, state: HostState) -> None:

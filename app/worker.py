@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from PySide6.QtCore import QObject, QThread, Slot
 
 from app.states import Answer
+from engine.bench.questions.small import BenchProgress, BenchReport
 from engine.calibration.report import CalibrationProgress, CalibrationReport
 from engine.candidates import Candidates
 from engine.errors import LoadCancelled, ReloadNeeded, SpecularError
@@ -24,6 +25,9 @@ from engine.settings import GenerateRequest, LoadOptions, Message
 if TYPE_CHECKING:
     from engine.offload.basis import Basis
     from engine.offload.report import Offload  # imports numpy, for which the first paint does not wait
+
+
+Report = ProofReport | CalibrationReport | BenchReport
 
 
 class EngineLike(Protocol):
@@ -56,6 +60,8 @@ class EngineLike(Protocol):
     def calibrate(
         self, minutes: float, *, progress: Callable[[CalibrationProgress], None], cancelled: Callable[[], bool]
     ) -> CalibrationReport: ...
+
+    def benchmark(self, *, progress: Callable[[BenchProgress], None], cancelled: Callable[[], bool]) -> BenchReport: ...
 
     def candidates(
         self, request: GenerateRequest, token: int, *, drafted: int = 0, cancelled: Callable[[], bool] = ...
@@ -131,6 +137,14 @@ class CalibrationStep:
 
 
 @dataclass(frozen=True, slots=True)
+class BenchStep:
+    """A benchmark has come this far."""
+
+    command_id: int
+    progress: BenchProgress
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
     """A token to look at: what might stand after the prompt and reply_prefix_ids of `request`.
 
@@ -175,7 +189,7 @@ class Moved:
 class Outcome:
     """A command is over. `sentence` and `details` are set where it failed; `info` is the model now loaded.
 
-    `report` is what a proof or a calibration found.
+    `report` is what a proof, a calibration or a benchmark found.
     """
 
     command_id: int
@@ -184,7 +198,7 @@ class Outcome:
     sentence: str | None = None
     details: str = ""
     refused: bool = False
-    report: ProofReport | CalibrationReport | None = None
+    report: Report | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +209,8 @@ class Counted:
     tokens: int
 
 
-WorkerMessage = LoadStep | ReplyEvent | ProofStep | CalibrationStep | Seen | Counted | MoveStep | Moved | Outcome
+JobStep = ProofStep | CalibrationStep | BenchStep
+WorkerMessage = LoadStep | ReplyEvent | JobStep | Seen | Counted | MoveStep | Moved | Outcome
 
 FAULT_SENTENCE = "Unexpected fault in the engine: {cause}."
 STARTING = "Starting the engine"
@@ -331,6 +346,18 @@ class EngineWorker(QObject):
 
         self._report(command_id, Answer.CALIBRATION_ENDED, job)
 
+    @Slot(int)
+    def bench(self, command_id: int) -> None:
+        """Answer a few questions both ways, until `halt` is set."""
+
+        def report_step(progress: BenchProgress) -> None:
+            self._messages.put(BenchStep(command_id, progress))
+
+        def job(engine: EngineLike) -> BenchReport:
+            return engine.benchmark(progress=report_step, cancelled=self.halt.is_set)
+
+        self._report(command_id, Answer.BENCH_ENDED, job)
+
     @Slot(int, object)
     def inspect(self, command_id: int, look: Look) -> None:
         """Look at a token, unless something else has been asked for since. No fault of it ends the engine."""
@@ -389,9 +416,7 @@ class EngineWorker(QObject):
             self._engine = None
             QThread.currentThread().quit()
 
-    def _report(
-        self, command_id: int, ended: Answer, job: Callable[[EngineLike], ProofReport | CalibrationReport]
-    ) -> None:
+    def _report(self, command_id: int, ended: Answer, job: Callable[[EngineLike], Report]) -> None:
         """Run a long job of the engine and end the command with its report, or with why there is none."""
         try:
             if self._engine is None:
@@ -414,7 +439,7 @@ class EngineWorker(QObject):
         error: SpecularError | None = None,
         *,
         refused: bool = False,
-        report: ProofReport | CalibrationReport | None = None,
+        report: Report | None = None,
     ) -> None:
         info = self._engine.info if self._engine is not None else None
         # An error made for the user says all there is; its cause, if it had one, is for whoever looks into it.

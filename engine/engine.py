@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from engine.bench.questions.small import BenchProgress, BenchReport, small_benchmark
 from engine.bench.record import TRACED_TOKENS, record_trace
 from engine.bench.traces import Trace
 from engine.budget_request import BudgetRequest
@@ -278,6 +279,15 @@ class Engine:
             progress=progress,
             cancelled=cancelled,
         )
+
+    def benchmark(
+        self,
+        *,
+        progress: Callable[[BenchProgress], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> BenchReport:
+        """Answer a few questions both ways, in turns: see engine.bench.questions.small.small_benchmark."""
+        return small_benchmark(self, progress=progress, cancelled=cancelled)
 
     def calibrate(
         self,

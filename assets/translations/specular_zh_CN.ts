@@ -80,6 +80,88 @@ A draft pays while its chance is above its cost at the present speed (the dashed
     </message>
 </context>
 <context>
+    <name>BenchPane</name>
+    <message>
+        <source>Benchmark</source>
+        <translation>基准测试</translation>
+    </message>
+    <message>
+        <source>Answers a few questions of four kinds twice, by plain decoding and with speculation, in turns, and compares speed and text. specular-cli bench --data does so with whole sets of questions, and with other programs beside.</source>
+        <translation>用普通解码和推测解码轮流回答四类问题，各几道，并比较速度和文字。specular-cli bench --data 可用整套问题测试，并与其他程序比较。</translation>
+    </message>
+    <message>
+        <source>Progress of the benchmark</source>
+        <translation>基准测试进度</translation>
+    </message>
+    <message>
+        <source>Measure again</source>
+        <translation>再测一次</translation>
+    </message>
+    <message>
+        <source>S: speed over plain decoding, and where it is with 95 % · α: acceptance</source>
+        <translation>S：相对普通解码的速度及其 95 % 区间 · α：接受率</translation>
+    </message>
+    <message>
+        <source>Question {done} of {total}: {what}</source>
+        <translation>第 {done} / {total} 题：{what}</translation>
+    </message>
+    <message>
+        <source>Warming up</source>
+        <translation>正在预热</translation>
+    </message>
+    <message>
+        <source>about {seconds} s left</source>
+        <translation>约剩 {seconds} 秒</translation>
+    </message>
+    <message>
+        <source>Stopped before anything could be compared.</source>
+        <translation>还没有可对比的内容就停止了。</translation>
+    </message>
+    <message>
+        <source>Another text with speculation: {questions}</source>
+        <translation>推测解码得到了不同的文字：{questions}</translation>
+    </message>
+    <message>
+        <source>Stopped. So far {factor}× the speed of plain decoding, and the same text in {count} answers.</source>
+        <translation>已停止。到目前为止速度是普通解码的 {factor} 倍，{count} 个回答文字相同。</translation>
+    </message>
+    <message>
+        <source>{factor}× the speed of plain decoding, and the same text in all {count} answers.</source>
+        <translation>速度是普通解码的 {factor} 倍，全部 {count} 个回答文字相同。</translation>
+    </message>
+</context>
+<context>
+    <name>BenchTable</name>
+    <message>
+        <source>All</source>
+        <translation>全部</translation>
+    </message>
+    <message>
+        <source>Figures of the benchmark</source>
+        <translation>基准测试的数字</translation>
+    </message>
+    <message>
+        <source>Questions</source>
+        <translation>问题</translation>
+    </message>
+    <message>
+        <source>Plain, tok/s</source>
+        <translation>普通，词元/秒</translation>
+    </message>
+    <message>
+        <source>Speculative, tok/s</source>
+        <translation>推测，词元/秒</translation>
+    </message>
+    <message>
+        <source>Tokens a cycle</source>
+        <translation>每周期词元</translation>
+    </message>
+    <message>
+        <source>Same text</source>
+        <translation>文字相同</translation>
+    </message>
+</context>
+<context>
     <name>Budget</name>
     <message>
         <source>Fits: all of the model stays in memory.</source>
@@ -3206,6 +3288,10 @@ A draft pays while its chance is above its cost at the present speed (the dashed
         <translation>正在校准</translation>
     </message>
     <message>
+        <source>Benchmarking</source>
+        <translation>正在基准测试</translation>
+    </message>
+    <message>
         <source>Unloading</source>
         <translation>正在卸载</translation>
     </message>
@@ -3812,6 +3898,10 @@ decoding gives, token for token, and a sampled reply has exactly the full model&
     <message>
         <source>Calibrate the draft…</source>
         <translation>校准草稿…</translation>
+    </message>
+    <message>
+        <source>Benchmark: a few questions both ways…</source>
+        <translation>基准测试：用两种方式回答几道题…</translation>
     </message>
     <message>
         <source>Watch the demo</source>

@@ -9,10 +9,10 @@ from app.states import AFTER_ANSWER, NEXT_STATE, Answer, Command, HostState, aft
 S, C = HostState, Command
 ENDS = S.CLOSED, S.UNLOADING
 
-# By state, the next for load, cancel load, send, stop, unload, prove, calibrate, inspect, close, restart; or None.
+# By state, the next for each command of COLUMNS; or None.
 EXPECTED = {
-    S.NO_MODEL: (S.LOADING, None, None, None, None, None, None, None, *ENDS),
-    S.LOADING: (None, S.LOADING, None, None, None, None, None, None, *ENDS),
+    S.NO_MODEL: (S.LOADING, None, None, None, None, None, None, None, None, *ENDS),
+    S.LOADING: (None, S.LOADING, None, None, None, None, None, None, None, *ENDS),
     S.READY: (
         S.LOADING,
         None,
@@ -21,19 +21,24 @@ EXPECTED = {
         S.UNLOADING,
         S.PROVING,
         S.CALIBRATING,
+        S.BENCHMARKING,
         S.READY,
         S.CLOSED,
         S.UNLOADING,
     ),
-    S.GENERATING: (None, None, None, S.STOPPING, None, None, None, None, *ENDS),
-    S.STOPPING: (None, None, None, None, None, None, None, None, *ENDS),
-    S.PROVING: (None, None, None, S.STOPPING, None, None, None, None, *ENDS),
-    S.CALIBRATING: (None, None, None, S.STOPPING, None, None, None, None, *ENDS),
-    S.UNLOADING: (None, None, None, None, None, None, None, None, S.CLOSED, None),
-    S.FAILED: (S.LOADING, None, None, None, S.UNLOADING, None, None, None, *ENDS),
-    S.CLOSED: (None, None, None, None, None, None, None, None, None, None),
+    S.GENERATING: (None, None, None, S.STOPPING, None, None, None, None, None, *ENDS),
+    S.STOPPING: (None, None, None, None, None, None, None, None, None, *ENDS),
+    S.PROVING: (None, None, None, S.STOPPING, None, None, None, None, None, *ENDS),
+    S.CALIBRATING: (None, None, None, S.STOPPING, None, None, None, None, None, *ENDS),
+    S.BENCHMARKING: (None, None, None, S.STOPPING, None, None, None, None, None, *ENDS),
+    S.UNLOADING: (None, None, None, None, None, None, None, None, None, S.CLOSED, None),
+    S.FAILED: (S.LOADING, None, None, None, S.UNLOADING, None, None, None, None, *ENDS),
+    S.CLOSED: (None, None, None, None, None, None, None, None, None, None, None),
 }
-COLUMNS = (C.LOAD, C.CANCEL_LOAD, C.SEND, C.STOP, C.UNLOAD, C.PROVE, C.CALIBRATE, C.INSPECT, C.CLOSE, C.RESTART)
+COLUMNS = (
+    *(C.LOAD, C.CANCEL_LOAD, C.SEND, C.STOP, C.UNLOAD),
+    *(C.PROVE, C.CALIBRATE, C.BENCH, C.INSPECT, C.CLOSE, C.RESTART),
+)
 
 
 @pytest.mark.parametrize("state", list(HostState))

@@ -21,11 +21,12 @@ from engine.bench.questions.page import bars, page, write_page
 from engine.bench.questions.report import as_json, compare, markdown, read_report, write_report
 from engine.bench.questions.results import FILE, ResultsFile, read_results
 from engine.bench.questions.run import Progress, run
+from engine.bench.questions.small import BenchProgress, small_benchmark
 from engine.bench.questions.summary import own_share, speed_up, summarise
 from engine.bench.questions.ways import EngineWay, QuestionTooLong, WayFailed
 from engine.cli.main import main
 from engine.engine import Engine
-from engine.errors import BadSetting, SpecularError
+from engine.errors import BadSetting, NoModel, SpecularError
 from engine.settings import Sampling
 from engine_rig import loaded_engine, no_end_tokens
 
@@ -403,3 +404,19 @@ def test_programs_are_run_only_after_a_yes(
     assert "runs programs that the model writes" in said and "No program is run" in said
     assert bench(model, data, tmp_path / "out", "--score", "--run-code", "--yes") == 0
     assert "gsm8k, plain: 0 of 1 answers are right." in capsys.readouterr().out
+
+
+def test_the_small_benchmark_keeps_nothing_and_tells_all(model: Path) -> None:
+    steps: list[BenchProgress] = []
+    with loaded_engine(model, context=256) as engine:
+        report = engine.benchmark(progress=steps.append)
+        assert report.whole is not None and report.whole.different == () and not report.stopped
+        assert [entry.name for entry in report.sets] == ["mt_bench", "humaneval", "gsm8k", "alpaca", "all"]
+        assert (steps[-1].done, steps[-1].total, steps[-1].sets) == (8, 8, report.sets)
+        memory = engine.memory()
+        assert memory is not None and memory.conversations == 0
+        begun: list[BenchProgress] = []
+        stopped = small_benchmark(engine, progress=begun.append, cancelled=lambda: len(begun) > 5)
+        assert stopped.stopped and len(stopped.sets) == 1
+    with pytest.raises(NoModel):
+        small_benchmark(Engine())

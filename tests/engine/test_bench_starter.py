@@ -11,29 +11,15 @@ import shutil
 from pathlib import Path
 
 from engine.bench.questions.report import read_report
+from engine.bench.questions.small import QUESTIONS
 from engine.cli.main import main
-
-QUESTIONS = {
-    "mt_bench": (
-        ("Write a short note to a neighbour who plays music at night.", "Now make it rhyme."),
-        ("Name three rivers in Europe.", "Which of them is the longest?"),
-    ),
-    "humaneval": (
-        ('Complete the code.\n\ndef add(a, b):\n    """The sum.\n    >>> add(1, 2)\n    3\n    """\n',),
-        ("Write a Python function that says whether a number is even.",),
-    ),
-    "gsm8k": (
-        ("A box holds 12 eggs. How many eggs are in 5 boxes?",),
-        ("Anna has 20 euros and spends 7. How many are left?",),
-    ),
-    "alpaca": (("Give three tips for staying healthy.",), ("Translate into French: the cat sleeps.",)),
-}
 
 
 def test_speculation_says_the_same_over_every_set(starter_by_name: str, tmp_path: Path) -> None:
-    for name, conversations in QUESTIONS.items():
-        lines = [json.dumps({"question_id": i, "turns": turns}) for i, turns in enumerate(conversations)]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines), "utf-8")
+    for question in QUESTIONS:
+        entry = {"question_id": question.id, "turns": question.turns, "reference": question.references}
+        with (tmp_path / f"{question.set}.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
     kept = os.environ.get("SPECULAR_ARTEFACTS")
     out = Path(kept) / "bench" if kept else tmp_path / "out"
     shutil.rmtree(out, ignore_errors=True)  # of another run

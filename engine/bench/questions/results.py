@@ -61,6 +61,10 @@ class ResultsFile:
                 f"{self.path.parent} holds the results of another run ({', '.join(different)}): choose another folder."
             )
 
+    def has(self, key: str) -> bool:
+        """Whether a question was answered, or left out."""
+        return key in self.results.answered
+
     def add(self, key: str, turns: Sequence[Turn], note: str = "") -> None:
         """A question has been answered, or left out for a reason. Raises SpecularError where the disk is full."""
         self.results.answered[key] = tuple(turns)

@@ -5,13 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from engine.bench.questions.files import Question
 from engine.bench.questions.measured import Turn
-from engine.bench.questions.results import ResultsFile
 from engine.bench.questions.ways import QuestionTooLong, Way, WayFailed
 
 WARM_UP = Question("warm-up", "0", "", ("Say in a few words what a rainbow is.",))
+
+
+class Answers(Protocol):
+    """Where answers are kept: see engine.bench.questions.results."""
+
+    def has(self, key: str) -> bool: ...
+    def add(self, key: str, turns: Sequence[Turn], note: str = "") -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +36,17 @@ class Progress:
 def run(
     questions: Sequence[Question],
     ways: Sequence[Way],
-    file: ResultsFile,
+    kept: Answers,
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[str, ...]:
-    """Answer what the file does not have yet; returns a sentence for each way that broke down.
+    """Answer what `kept` does not have yet; returns a sentence for each way that broke down.
 
     A way that breaks down is left out from then on, and what it had answered is kept. Raises SpecularError where
     results cannot be written.
     """
     open_ways, faults = list(ways), []
-    todo = [question for question in questions if question.key not in file.results.answered]
+    todo = [question for question in questions if not kept.has(question.key)]
     done = len(questions) - len(todo)
     if todo:
         faults += _warm_up(open_ways, progress, len(questions), done)
@@ -63,7 +70,7 @@ def run(
                 open_ways.remove(way)
             if cancelled():
                 return tuple(faults)  # its last reply was stopped
-        file.add(question.key, turns, note)
+        kept.add(question.key, turns, note)
         progress(Progress(done + number + 1, len(questions), question, "", left, tuple(turns)))
     return tuple(faults)
 

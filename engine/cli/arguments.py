@@ -91,6 +91,7 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--shape", choices=SHAPE_NAMES, help="measure steps of these sizes, with random weights")
     what.add_argument("--data", metavar="DIR", help="hold the conversations of question files (SET.jsonl) both ways")
+    what.add_argument("--fetch", metavar="DIR", help="write the public question sets there, from the hub")
     what.add_argument("--compare", nargs=2, metavar="REPORT", help="show two reports of --data side by side")
     add_question_options(parser)
     parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float16"), help="of weights and cache")

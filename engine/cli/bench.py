@@ -26,10 +26,12 @@ def bench(options: argparse.Namespace) -> int:
     Raises BadSetting where there is no card for it, SpecularError where the shape does not fit its memory or a trace
     cannot be read.
     """
-    if options.data is not None or options.compare is not None:
-        from engine.cli.bench_questions import bench_compare, bench_questions
+    if options.shape is None:
+        from engine.cli.bench_questions import bench_compare, bench_fetch, bench_questions
 
-        return bench_compare(options) if options.data is None else bench_questions(options)
+        if options.data is not None:
+            return bench_questions(options)
+        return bench_fetch(options) if options.fetch is not None else bench_compare(options)
     from engine.kernels.dispatch import choose_device
 
     traces = _traces(options)

@@ -190,3 +190,14 @@ def bench_compare(options: argparse.Namespace) -> int:
     first, second = (read_report(Path(path)) for path in options.compare)
     print(compare(first, second), end="")
     return 0
+
+
+def bench_fetch(options: argparse.Namespace) -> int:
+    """Write the public sets and print their files. Raises SpecularError where that cannot be done."""
+    from engine.bench.questions.public_sets import fetch_sets
+
+    line = StatusLine()
+    for path in fetch_sets(Path(options.fetch), lambda name: line.show(f"Fetching {name}")):
+        line.clear()
+        print(path)
+    return 0

@@ -33,6 +33,7 @@ PX_LABEL = 12
 PX_CONTROL = 13
 PX_TEXT = 15
 
+MONO_FAMILIES = ("DejaVu Sans Mono", "Liberation Mono", "Noto Sans Mono", "Menlo", "Consolas")
 CJK_FAMILIES = ("Noto Sans CJK SC", "Noto Sans SC", "PingFang SC", "Microsoft YaHei")
 
 
@@ -178,7 +179,8 @@ def mono_font(px: float = PX_CONTROL) -> QFont:
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
     cjk = [family for family in CJK_FAMILIES if family in installed]
     first = ["JetBrains Mono"] if "JetBrains Mono" in installed else []
-    font.setFamilies([*first, font.family(), *cjk])
+    usual = [] if font.family() in installed else [name for name in MONO_FAMILIES if name in installed]
+    font.setFamilies([*first, *usual, font.family(), *cjk])
     font.setPointSizeF(points(px))
     font.setStyleHint(QFont.StyleHint.Monospace)
     font.setFeature(QFont.Tag("calt"), 0)

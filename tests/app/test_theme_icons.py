@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QPalette
+from PySide6.QtGui import QColor, QFontDatabase, QFontMetricsF, QPalette
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
@@ -107,3 +107,11 @@ def test_high_contrast_is_light_or_dark_as_the_desktop_is(
         assert contrast(theme.active().text, theme.active().raised) >= 7
     finally:
         theme.apply(qapp, "light")
+
+
+def test_code_is_set_in_a_font_of_one_width(qapp: QApplication) -> None:
+    """Where the system's name for its fixed font is no font, and wide letters of another would stand in."""
+    if not any(QFontDatabase.isFixedPitch(family) for family in QFontDatabase.families()):
+        pytest.skip("there is no such font here")
+    metrics = QFontMetricsF(theme.mono_font(13))
+    assert metrics.horizontalAdvance("iiii") == pytest.approx(metrics.horizontalAdvance("MMMM"))

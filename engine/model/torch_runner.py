@@ -17,7 +17,7 @@ from engine.files.folder import ModelFolder
 from engine.kernels.reference import operations as op
 from engine.kernels.reference.flash import flash_attend, flash_version
 from engine.memory.kv_cache import KvCache
-from engine.memory.storage import RowSize
+from engine.memory.storage import RowSize, Storage
 from engine.memory.tensor_storage import place_of, tensor_storage
 from engine.model import programme as p
 from engine.model.ingredients import require_ingredients
@@ -66,17 +66,35 @@ class TorchRunner(Unmoved):
         reads_with = "SDPA" if self.flash is None else f"flash-attn {self.flash}"
         self.kernels = f"torch on CUDA, {reads_with}" if self.device.type == "cuda" else "torch on the CPU"
         row_bytes = 2 * config.kv_heads * config.head_dim * kept.itemsize
-        storage = tensor_storage(RowSize(config.layers, padded, row_bytes), self.device, virtual=virtual_memory)
+        storage = self._storage(RowSize(config.layers, padded, row_bytes), virtual_memory)
         self.kv = KvCache(storage, lambda layer: layer.view(kept).view(shape), place_of(self.device))
         try:
             cosine, sine = rope_tables(config, padded)
             self._cosine, self._sine = (torch.from_numpy(table).to(self.device) for table in (cosine, sine))
-            self._statistics = torch.zeros(config.layers, config.intermediate_size, device=self.device)
+            self._statistics = self._no_statistics()
             self._full = p.build(config, frozenset(self._weights))
             self.use_recipe(recipe)
         except BaseException:
             self.kv.close()
             raise
+
+    def _storage(self, size: RowSize, virtual: bool) -> Storage:
+        """Where the rows of the KV cache lie."""
+        return tensor_storage(size, self.device, virtual=virtual)
+
+    def _no_statistics(self) -> Sequence[torch.Tensor]:
+        """Of every layer's neurons how strong they were of late, float32: nothing yet."""
+        return torch.zeros(self.config.layers, self.config.intermediate_size, device=self.device).unbind()
+
+    def _observed(self) -> np.ndarray:
+        return np.stack([layer.cpu().numpy() for layer in self._statistics])
+
+    def rotations(self, layer: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Cosines and sines of all positions, where a layer's heads are."""
+        return self._cosine, self._sine
+
+    def hand_over(self, buffers: dict[p.Buffer, torch.Tensor], step: p.Instruction) -> None:
+        """Have a pass's buffers where an instruction reads them: they are there on a single device."""
 
     @property
     def _cache(self) -> Sequence[torch.Tensor]:
@@ -112,7 +130,7 @@ class TorchRunner(Unmoved):
         steps = p.build(config, frozenset(self._weights), recipe)
         kept = p.kept_neurons(config, recipe)
         choice = NeuronChoice(config.layers, config.intermediate_size, kept, self._reach(kept))
-        choice.refresh(self._statistics.cpu().numpy())
+        choice.refresh(self._observed())
         self._draft, self._choice, self._recipe = steps, choice, recipe
         self._upload_choice()
 
@@ -121,7 +139,7 @@ class TorchRunner(Unmoved):
 
     def refresh_neurons(self) -> None:
         """See Runner.refresh_neurons."""
-        self._choice.refresh(self._statistics.cpu().numpy())
+        self._choice.refresh(self._observed())
         self._upload_choice()
 
     def peak(self, row: np.ndarray, position: int | None) -> tuple[int, np.float32, float]:
@@ -228,6 +246,7 @@ class _Pass:
 
     def execute(self, step: p.Instruction, ids: torch.Tensor) -> None:
         buffers, weights = self.buffers, self.runner._weights
+        self.runner.hand_over(buffers, step)
         match step:
             case p.Embed():
                 buffers[step.target] = op.embed(weights[step.weight], ids)
@@ -288,7 +307,8 @@ class _Pass:
                 for heads, name in ((query, step.query_norm), (key, step.key_norm))
             )
         if step.rotates:
-            query, key = (op.rotate(heads, runner._cosine[rows], runner._sine[rows]) for heads in (query, key))
+            cosine, sine = runner.rotations(step.layer)
+            query, key = (op.rotate(heads, cosine[rows], sine[rows]) for heads in (query, key))
         cache = runner._cache[step.layer]
         cache[rows, 0] = key.to(cache.dtype)
         cache[rows, 1] = value.to(cache.dtype)

@@ -42,6 +42,7 @@ class LogPane(QDialog):
         self.folder_button.clicked.connect(self._open_folder)
         self.again_button = TextButton(self.tr("Read again"), "secondary", "regenerate")
         self.again_button.clicked.connect(self.read)
+        self.again_button.setVisible(shown is None)  # a report does not grow
         self.close_button = TextButton(self.tr("Close"), "primary")
         self.close_button.clicked.connect(self.reject)
         buttons = QHBoxLayout()

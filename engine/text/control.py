@@ -9,12 +9,18 @@ from collections.abc import Sequence
 
 import tokenizers
 
+_HALVES = re.compile("[\ud800-\udfff]")
 _MARKER = re.compile(r"<[^\s<>]+>|\[[A-Z_/]{2,}\]")
 
 
 def looks_like_marker(text: str) -> bool:
     """Whether an added token not flagged special is a marker all the same (`<think>`, `<|fim_prefix|>`, `[INST]`)."""
     return _MARKER.fullmatch(text) is not None
+
+
+def whole(text: str) -> str:
+    """The text with U+FFFD for each half of a character: none has bytes, so that tokenizers refuse them. As long."""
+    return _HALVES.sub("\ufffd", text)
 
 
 class ControlEncoder:
@@ -47,7 +53,7 @@ class ControlEncoder:
         if self._normalizes:
             with self._lock:
                 self._raw.encode_special_tokens = False
-                encoding = self._raw.encode(text, add_special_tokens=False)
+                encoding = self._raw.encode(whole(text), add_special_tokens=False)
             spans += [span for i, span in zip(encoding.ids, encoding.offsets, strict=True) if i in self._tokens]
         return _disjoint(spans)
 
@@ -56,7 +62,7 @@ class ControlEncoder:
         if all(allowed for _, allowed in parts):
             with self._lock:
                 self._raw.encode_special_tokens = False
-                return list(self._raw.encode("".join(t for t, _ in parts), add_special_tokens=False).ids)
+                return list(self._raw.encode(whole("".join(t for t, _ in parts)), add_special_tokens=False).ids)
         with self._lock:
             ids = self._encode_aliased(parts, broken=False)
             if any(i in self._tokens for i in ids):
@@ -75,7 +81,7 @@ class ControlEncoder:
             else:
                 pieces.append(self._pattern.sub(self._break, text) if broken else text)
         self._raw.encode_special_tokens = True
-        return list(self._raw.encode("".join(pieces), add_special_tokens=False).ids)
+        return list(self._raw.encode(whole("".join(pieces)), add_special_tokens=False).ids)
 
     def _break(self, match: re.Match[str]) -> str:
         text = match.group()

@@ -337,6 +337,26 @@ def test_regenerating_keeps_both_replies(benches: BenchMaker) -> None:
     assert last_reply(again).pager.place() == "1/2"
 
 
+def test_the_middle_of_three_versions_survives_chats_and_restarts(benches: BenchMaker) -> None:
+    bench = asked(benches, "One?")
+    for _ in range(2):
+        last_reply(bench).regenerate_button.click()
+        bench.reach(HostState.READY)
+    assert last_reply(bench).pager.place() == "3/3"
+    last_reply(bench).pager.earlier.click()
+    assert last_reply(bench).pager.place() == "2/3"
+    bench.ask("Two?")
+    bench.window.new_action.trigger()
+    bench.ask("Elsewhere?")
+    again = restarted(benches, bench)
+    again.window.side_bar.chat_chosen.emit(again.listed(1))
+    assert again.said == ["One?", ANSWER, "Two?", ANSWER]
+    view = again.view.turns()[1]
+    assert isinstance(view, ReplyView) and view.pager.place() == "2/3"
+    view.pager.later.click()
+    assert again.said == ["One?", ANSWER], "what followed the second one is not said after the third"
+
+
 def test_a_refused_reply_leaves_the_branch_that_was_there(benches: BenchMaker) -> None:
     bench = asked(benches, "One?", "Two?")
     bench.engine.refusal = PromptTooLong("Too long.")

@@ -6,6 +6,9 @@ A widget that paints itself overrides `changeEvent`, and on `QEvent.Type.Palette
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTemporaryDir
@@ -67,6 +70,19 @@ def apply(app: QApplication, name: str) -> Theme:
     return theme
 
 
+@contextmanager
+def _collector_held() -> Iterator[None]:
+    """Inside, Python collects no garbage. Qt walks a list of all widgets and tells each of its new looks; a collection
+    in one of their handlers can destroy a widget of that list, which Qt then comes to."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
 class _Keeper(QObject):
     """Belongs to the application; follows the desktop's colour scheme and holds the images the stylesheet names."""
 
@@ -81,12 +97,13 @@ class _Keeper(QObject):
     def dress(self, theme: Theme) -> None:
         app = self._app
         app.setProperty("specularTheme", theme.name)
-        if app.style().name() != "fusion":
-            app.setStyle("Fusion")
-        app.setPalette(palette(theme))
-        app.setFont(ui_font(PX_CONTROL))
         images = Path(self._images.path()) if self._images.isValid() else None
-        app.setStyleSheet(stylesheet(theme, images))
+        with _collector_held():
+            if app.style().name() != "fusion":
+                app.setStyle("Fusion")
+            app.setPalette(palette(theme))
+            app.setFont(ui_font(PX_CONTROL))
+            app.setStyleSheet(stylesheet(theme, images))
 
     def _on_scheme(self, _scheme: Qt.ColorScheme) -> None:
         if self.follows:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QColor, QFontDatabase, QFontMetricsF, QPalette
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app import icons, theme
@@ -115,3 +117,21 @@ def test_code_is_set_in_a_font_of_one_width(qapp: QApplication) -> None:
         pytest.skip("there is no such font here")
     metrics = QFontMetricsF(theme.mono_font(13))
     assert metrics.horizontalAdvance("iiii") == pytest.approx(metrics.horizontalAdvance("MMMM"))
+
+
+def test_no_widget_is_collected_while_qt_tells_all_of_them(qapp: QApplication, qtbot: QtBot) -> None:
+    seen: list[bool] = []
+
+    class Told(QWidget):
+        def changeEvent(self, event: QEvent) -> None:
+            seen.append(gc.isenabled())
+            super().changeEvent(event)
+
+    widget = Told()
+    qtbot.addWidget(widget)
+    widget.ensurePolished()
+    seen.clear()
+    theme.apply(qapp, "dark")
+    theme.apply(qapp, "light")
+    assert seen and not any(seen)
+    assert gc.isenabled()

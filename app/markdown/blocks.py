@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from markdown_it.token import Token
@@ -9,17 +10,22 @@ from markdown_it.token import Token
 from app.markdown.lines import BULLETS, MATH, TABLE_LINES, Formatted, Line, LineKind
 from app.markdown.reveal import PARSER, InlineWalk, cells_of
 
+_UNDERLINE = re.compile(r"(?<=[^\n]\n)(?:-+|=+)\Z")
 # Ends of lines and the null character, which the parser would replace by something of another length.
 _SAFE = str.maketrans({"\r": " ", "\x00": "\ufffd"})
 
 
-def format_text(text: str) -> Formatted:
-    """Format a text. Never fails: what cannot be made out stays as it is."""
-    walk = Walk(text.translate(_SAFE), text)
+def format_text(text: str, *, growing: bool = False) -> Formatted:
+    """Format a text. growing: its last line is not complete; dashes there are more likely the beginning of something
+    than the underline that makes a heading of the lines above. What cannot be made out stays as it is."""
+    safe = text.translate(_SAFE)
+    if growing:
+        safe = _UNDERLINE.sub(lambda found: "x" * len(found.group()), safe)
+    walk = Walk(safe, text)
     try:
         walk.run()
     except RecursionError:  # the parser's own; nesting is bounded, so not seen, and not worth a reply
-        walk = Walk(text.translate(_SAFE), text)
+        walk = Walk(safe, text)
     return walk.result()
 
 

@@ -20,11 +20,11 @@ class Step:
     settled: int
 
 
-def format_text(text: str) -> Formatted:
+def format_text(text: str, *, growing: bool = False) -> Formatted:
     """See `app.markdown.blocks`, whose parser is imported with the first text: the first paint does not wait for it."""
     from app.markdown import blocks
 
-    return blocks.format_text(text)
+    return blocks.format_text(text, growing=growing)
 
 
 class Tail:
@@ -74,8 +74,9 @@ class Tail:
         """After the line that closes it, text is text again."""
         self.fence, self.text = "", ""
 
-    def steps(self) -> Iterator[Step]:
-        """Formats the tail, a window at a time; the caller applies each step before it asks for the next."""
+    def steps(self, *, final: bool = False) -> Iterator[Step]:
+        """Formats the tail, a window at a time; the caller applies each step before it asks for the next. final: the
+        last line is complete."""
         while self.text and not self.fence:
             window = self.text
             if len(window) > WINDOW:
@@ -89,7 +90,7 @@ class Tail:
                     continue
                 window = window[: cut + 1]
             whole = len(window) == len(self.text)
-            formatted = format_text(window)
+            formatted = format_text(window, growing=whole and not final)
             complete = len(formatted.lines) - 1
             settled = max((unit for unit in formatted.units if unit < complete), default=0)
             if not whole and not settled:

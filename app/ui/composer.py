@@ -270,4 +270,5 @@ class ComposerInput(ChunkedEdit):
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
+        self._composing = False  # the input method gives up what was not confirmed
         self.focus_changed.emit(False)

@@ -12,7 +12,7 @@ from PySide6.QtGui import QTextCursor, QTextDocument
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 CHUNK = 1000
-SLICE = 4000  # lines that are put in at once
+SLICE = 2000  # lines that are put in at once
 _CONTINUES = 1
 # Characters that a QTextDocument takes for its own structure.
 _PLAIN = {0x2029: "\n", 0x00: None, 0xFDD0: "\ufffd", 0xFDD1: "\ufffd", 0xFFFC: "\ufffd"}
@@ -20,9 +20,12 @@ _PLAIN = {0x2029: "\n", 0x00: None, 0xFDD0: "\ufffd", 0xFDD1: "\ufffd", 0xFFFC: 
 
 def _chunks(text: str) -> tuple[list[str], set[int]]:
     """The blocks of a text, and the numbers of those that continue a line."""
+    lines = text.split("\n")
+    if max(map(len, lines)) <= CHUNK:
+        return lines, set()
     blocks: list[str] = []
     continued: set[int] = set()
-    for line in text.split("\n"):
+    for line in lines:
         blocks.append(line[:CHUNK])
         for start in range(CHUNK, len(line), CHUNK):
             continued.add(len(blocks))

@@ -125,7 +125,7 @@ class ReplyMarkdown:
         if self._tail.fence or not self._tail.text or (not at_once and time.perf_counter() < self._due):
             return
         began = time.perf_counter()
-        for step in self._tail.steps():
+        for step in self._tail.steps(final=at_once):
             self._apply(step)
         now = time.perf_counter()
         self._due = now + _SHARE * (now - began)

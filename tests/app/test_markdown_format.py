@@ -132,6 +132,13 @@ def test_emphasis_needs_no_spaces_in_chinese() -> None:
     assert seen("他说：**好**。**坏**")[0] == "他说：好。坏"
 
 
+def test_the_first_dash_of_a_list_makes_no_heading_of_the_line_above() -> None:
+    assert format_text("Three things:\n-", growing=True).lines[0].heading == 0
+    assert format_text("Three things:\n--", growing=True).display(format_text("a\n").lines[0])[:1] == "T"
+    assert format_text("Three things:\n-").lines[0].heading == 2 == format_text("Title\n---\n").lines[0].heading
+    assert format_text("x\n\n---", growing=True).lines[2].kind is LineKind.RULE
+
+
 def test_latex_is_left_alone() -> None:
     text = "in $a_b * c_d$ and \\(x_1*y*\\), \\[z\\] not *m*\n\n$$\na_1 = \\{b\\}\n+ c\n$$\ncosts $5 and $6"
     assert seen(text)[0] == "in $a_b * c_d$ and \\(x_1*y*\\), \\[z\\] not m"

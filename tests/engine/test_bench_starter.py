@@ -24,7 +24,7 @@ def test_speculation_says_the_same_over_every_set(starter_by_name: str, tmp_path
     out = Path(kept) / "bench" if kept else tmp_path / "out"
     shutil.rmtree(out, ignore_errors=True)  # of another run
     words = ["bench", "--data", str(tmp_path), "--model", starter_by_name, "--device", "cpu", "--out", str(out)]
-    assert main([*words, "--max-new-tokens", "32", "--score"]) == 0
+    assert main([*words, "--max-new-tokens", "20", "--score"]) == 0
     report = read_report(out)
     assert [entry["name"] for entry in report["sets"]] == ["mt_bench", "humaneval", "gsm8k", "alpaca", "all"]
     whole = report["sets"][-1]

@@ -98,7 +98,7 @@ def test_a_whole_draft_is_rounded_by_the_inputs_of_a_sample(tmp_path: Path) -> N
     """The copy that a card's runner makes takes its inputs in the order of the pass, OPT's too."""
     from engine.model.card_draft import four_bit_copy
 
-    for case in ON_CARD:
+    for case in (case for case in ON_CARD if case.name in ("qwen3", "opt")):
         step = make_step(folder_of(case, tmp_path / case.name))
         runner = step.runner
         model = fuse(runner.config, runner._weights, runner._cache, runner._cosine, runner._sine)
